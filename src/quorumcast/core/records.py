@@ -51,7 +51,9 @@ class Installed(_Record, frozen=True):
 
 
 class MadeReady(_Record, frozen=True):
-    """READY up to `position`, with the digests from `first` (just above confirmed) to it."""
+    """READY up to `position`, with the digests from `first` (just above confirmed) to it.
+
+    Where `digests` is empty they are those of the votes."""
 
     stream: Stream
     position: int
@@ -138,7 +140,9 @@ class ReadStream(NamedTuple):
 
 class ReadRange(NamedTuple):
     """Slots from `first` to `last`, as many as fit in `max_bytes` of bodies (at least one):
-    answered by a `Range`, whose slots may end earlier, and begin above the floor."""
+    answered by a `Range`, whose slots may end earlier, and begin above a confirmed floor.
+
+    With `max_bytes` 0 the bodies are not read: all are None, and the range is whole."""
 
     stream: Stream
     first: int

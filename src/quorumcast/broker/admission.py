@@ -1,0 +1,213 @@
+"""What a replica takes from publishers: rights, sessions, credit, statuses.
+
+Upon OPEN: check the name, the session's hash, the rights, and the limits; answer with the status,
+what is held, and credit. OPEN is idempotent: it is how a publisher resumes after a lost link.
+Upon PUBLISH: take what is next, within credit; say WAIT (no share left), BLOCKED (2α) or REJECTED.
+
+Shares are fair between publishers: the bytes in flight at a channel are divided by those who have
+any, so that a flooder fills its own part alone. An urgent lane shares its publisher's part.
+"""
+
+from __future__ import annotations
+
+from quorumcast.auth.digests import session_of
+from quorumcast.broadcast.context import Context
+from quorumcast.broadcast.stream import ReplicaStream
+from quorumcast.broker.shelf import Entry, Shelf
+from quorumcast.core.ids import Lane, Opening, Party, Stream
+from quorumcast.core.limits import (
+    PUBLISHERS_IN_FLIGHT,
+    SESSION_QUIET_SECONDS,
+    SESSIONS_UNCONFIRMED,
+    SHARE_BYTES,
+    SHARE_LEAST_BYTES,
+    STREAMS_PER_CHANNEL,
+    STREAMS_PER_PUBLISHER,
+)
+from quorumcast.core.messages import (
+    ConfirmedUpTo,
+    Credit,
+    HeldUpTo,
+    Open,
+    Publish,
+    Status,
+    StatusCode,
+)
+
+
+class Admission:
+    """The publishers of one channel at a replica."""
+
+    def __init__(self, context: Context, shelf: Shelf) -> None:
+        self._context = context
+        self._shelf = shelf
+        self._flight: dict[Party, int] = {}
+        """Bytes of bodies voted for and not confirmed, by publisher; none are zero."""
+        self._counted: dict[Stream, int] = {}
+        self._unconfirmed: dict[tuple[Party, Lane], dict[Stream, None]] = {}
+        self._credit: dict[Stream, int] = {}
+        """Credit given to publishers with a link; forgotten when the link goes."""
+        self._acknowledged: dict[Stream, tuple[int, int]] = {}
+
+    # -- opening -------------------------------------------------------------------------------
+
+    def refusal(self, sender: Party, message: Open) -> str | None:
+        """Why this OPEN can never be accepted, if so."""
+        stream, opening = message.stream, message.opening
+        channel = self._context.channel
+        if stream.publisher != sender or opening.publisher != sender:
+            return "a publisher opens streams under its own name only"
+        if not self._matches(stream, opening):
+            return "the session is not the hash of its opening"
+        if not channel.admits_publisher(sender):
+            return f"{sender} may not publish on {channel.name}"
+        if self._shelf.sign_key(stream, message.certificate) is None:
+            return f"{channel.name} is signed, and the certificate does not serve"
+        return None
+
+    def _matches(self, stream: Stream, opening: Opening) -> bool:
+        if len(opening.incarnations) != len(self._context.cluster.replicas):
+            return False
+        return session_of(self._context.cluster.id, opening) == stream.session
+
+    def full(self, sender: Party, stream: Stream) -> str | None:
+        """Why a new stream has to wait, if so."""
+        shelf, channel = self._shelf, self._context.channel
+        if stream in shelf.entries:
+            return None
+        if shelf.per_publisher.get(sender, 0) >= STREAMS_PER_PUBLISHER:
+            return f"{sender} has {STREAMS_PER_PUBLISHER} sessions here; wait for retention"
+        if len(shelf.entries) >= STREAMS_PER_CHANNEL:
+            return f"{channel.name} has {STREAMS_PER_CHANNEL} sessions; wait for retention"
+        most = channel.max_publishers
+        if most and sender not in shelf.per_publisher and len(shelf.per_publisher) >= most:
+            return f"{channel.name} takes {most} publishers, and has them"
+        return None
+
+    def opened(self, active: ReplicaStream) -> None:
+        """Answer an OPEN: where the stream stands here, and how much may be sent."""
+        stream, out = active.stream, self._context.out
+        publisher = stream.publisher
+        if active.closed:
+            out.send(publisher, Status(stream, StatusCode.CLOSED, active.head, "aged out"))
+        elif active.abstains:
+            reason = "the session names an earlier incarnation"
+            out.send(publisher, Status(stream, StatusCode.WAIT, active.head, reason))
+        else:
+            out.send(publisher, Status(stream, StatusCode.OK, active.head))
+        self._acknowledged.pop(stream, None)
+        self._credit.pop(stream, None)
+        self.acknowledge(active)
+
+    # -- publishing ----------------------------------------------------------------------------
+
+    def publish(self, entry: Entry, active: ReplicaStream, message: Publish) -> None:
+        """Take a run of publications from the stream's publisher."""
+        assert entry.intake is not None
+        stream, out = message.stream, self._context.out
+        publisher = stream.publisher
+        if active.closed:
+            out.send(publisher, Status(stream, StatusCode.CLOSED, active.head, "aged out"))
+            return
+        if not active.votes_here or active.tainted:
+            return
+        last = message.first + len(message.bodies) - 1
+        head, limit = active.head, self._through(active)
+        fault = entry.intake.publish(message, limit)
+        if fault is not None:
+            out.send(publisher, Status(stream, StatusCode.REJECTED, active.head, fault))
+            out.reject(publisher, fault)
+        elif last > limit:
+            blocked = limit >= active.limit
+            code = StatusCode.BLOCKED if blocked else StatusCode.WAIT
+            out.send(publisher, Status(stream, code, limit))
+        if active.head == head and last <= head:  # a repetition: its answer may be lost
+            self._acknowledged.pop(stream, None)
+            active.touch()
+        self.count(active)
+
+    def _through(self, active: ReplicaStream) -> int:
+        """The highest position that this replica takes from the publisher now."""
+        if not active.votes_here or active.tainted:
+            return 0
+        publisher = active.stream.publisher
+        flying = self._flight.get(publisher, 0)
+        if flying >= self._share(publisher):
+            return active.head
+        if not self._counts(active):
+            return active.head
+        return active.limit
+
+    def _share(self, publisher: Party) -> int:
+        publishers = len(self._flight) + (publisher not in self._flight)
+        if publishers > PUBLISHERS_IN_FLIGHT:
+            return 0
+        return max(SHARE_LEAST_BYTES, SHARE_BYTES // publishers)
+
+    def _counts(self, active: ReplicaStream) -> bool:
+        """Whether this session is, or may become, one of the M unconfirmed ones."""
+        if not self._context.limited:
+            return True
+        stream = active.stream
+        sessions = self._unconfirmed.get((stream.publisher, stream.lane), {})
+        if stream in sessions or len(sessions) < SESSIONS_UNCONFIRMED:
+            return True
+        now = self._context.now
+        for other in list(sessions):
+            at_work = self._shelf.active(other)
+            if at_work is None or now - at_work.active_at > SESSION_QUIET_SECONDS:
+                del sessions[other]
+        return len(sessions) < SESSIONS_UNCONFIRMED
+
+    # -- after a turn --------------------------------------------------------------------------
+
+    def count(self, active: ReplicaStream) -> None:
+        """Take over a stream's bytes in flight, and whether it is unconfirmed."""
+        stream = active.stream
+        publisher = stream.publisher
+        change = active.in_flight - self._counted.get(stream, 0)
+        if change:
+            flying = self._flight.get(publisher, 0) + change
+            if flying > 0:
+                self._flight[publisher] = flying
+            else:
+                self._flight.pop(publisher, None)
+            if active.in_flight:
+                self._counted[stream] = active.in_flight
+            else:
+                self._counted.pop(stream, None)
+        key = (publisher, stream.lane)
+        if active.head > active.confirmed.seq:
+            if self._context.now - active.active_at <= SESSION_QUIET_SECONDS:
+                self._unconfirmed.setdefault(key, {})[stream] = None
+        elif key in self._unconfirmed:
+            self._unconfirmed[key].pop(stream, None)
+            if not self._unconfirmed[key]:
+                del self._unconfirmed[key]
+
+    def acknowledge(self, active: ReplicaStream) -> None:
+        """Tell the publisher, if it has a link, what is held, confirmed, and may be sent."""
+        stream = active.stream
+        publisher = stream.publisher
+        if publisher not in self._context.replicas.live or active.opening is None:
+            return
+        out = self._context.out
+        tip, confirmed = active.path.tip, active.confirmed
+        said = self._acknowledged.get(stream, (0, 0))
+        if tip.seq > said[0]:
+            out.send(publisher, HeldUpTo(stream, *tip))
+        if confirmed.seq > said[1]:
+            out.send(publisher, ConfirmedUpTo(stream, *confirmed))
+        self._acknowledged[stream] = (tip.seq, confirmed.seq)
+        through = self._through(active)
+        given = self._credit.get(stream, 0)
+        if through > given and (through - given >= self._context.channel.window // 4 or given == 0
+                                or given <= tip.seq + self._context.channel.alpha):
+            self._credit[stream] = through
+            out.send(publisher, Credit(stream, through))
+
+    def unlinked(self, publisher: Party) -> None:
+        """The publisher's link is gone: what was said to it may be lost."""
+        for kept in (self._credit, self._acknowledged):
+            for stream in [stream for stream in kept if stream.publisher == publisher]:
+                del kept[stream]

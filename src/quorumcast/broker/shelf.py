@@ -1,0 +1,291 @@
+"""The streams of one channel at a replica: at work, at rest, or known by hearsay.
+
+Every retained stream has an `Entry`, small enough to keep all of them. A stream in which something
+is to be done has a `ReplicaStream` too; one with nothing left to do goes to rest when newer ones
+need the room, and is read back from the store when somebody speaks of it.
+
+Streams without a vote here, known from a peer's word or from their publisher's Open, are bounded
+per party that spoke of them, and per party, publisher and lane; the latest replaces the oldest.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+
+from quorumcast.auth import certificate as certificates
+from quorumcast.broadcast.context import Context
+from quorumcast.broadcast.intake import Intake
+from quorumcast.broadcast.stream import ReplicaStream
+from quorumcast.core.errors import AuthError
+from quorumcast.core.ids import Incarnation, Opening, Party, Position, Stream
+from quorumcast.core.limits import (
+    ACTIVE_STREAMS,
+    FOREIGN_STREAMS_PER_PEER,
+    HEADS_PAGE,
+    LOADING_MESSAGES,
+    SESSIONS_UNCONFIRMED,
+)
+from quorumcast.core.messages import Head, Message
+from quorumcast.core.records import ReadStream, StreamState
+
+
+class Mark:
+    """A confirmed position, when it was confirmed, and how many bytes lie below it to the last."""
+
+    __slots__ = ("at", "bytes", "position")
+
+    def __init__(self, at: float, position: Position, size: int) -> None:
+        self.at = at
+        self.position = position
+        self.bytes = size
+
+
+class Entry:
+    """What a replica remembers of a stream at all times."""
+
+    __slots__ = (
+        "active",
+        "changed",
+        "closed",
+        "confirmed",
+        "created",
+        "floor",
+        "floor_confirmed",
+        "head",
+        "intake",
+        "loading",
+        "marks",
+        "named",
+        "oldest_at",
+        "stored",
+        "stream",
+    )
+
+    def __init__(self, stream: Stream, zero: Position, created: int) -> None:
+        self.stream = stream
+        self.created = created
+        self.changed = created
+        self.floor = zero
+        self.floor_confirmed = True
+        self.confirmed = zero
+        self.head = 0
+        self.closed = False
+        self.stored = False
+        self.active: ReplicaStream | None = None
+        self.intake: Intake | None = None
+        self.loading: list[tuple[Party, Message]] | None = None
+        self.marks: list[Mark] = []
+        self.oldest_at: float | None = None
+        """When the oldest unconfirmed vote was cast, as far as known."""
+        self.named: Incarnation | None = None
+        """Which incarnation of this replica the session names."""
+
+    def listed(self) -> Head:
+        """The stream as `Heads` shows it."""
+        return Head(self.stream, self.floor.seq, self.head, self.confirmed.seq)
+
+
+class Shelf:
+    """All streams of a channel, by name and by the time of their last change."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.entries: dict[Stream, Entry] = {}
+        self.counter = 0
+        self.per_publisher: dict[Party, int] = {}
+        self._order: list[tuple[int, Stream]] = []
+        self._resting: OrderedDict[Stream, None] = OrderedDict()
+        self._foreign: dict[Party, OrderedDict[Stream, None]] = {}
+
+    # -- finding -------------------------------------------------------------------------------
+
+    def active(self, stream: Stream) -> ReplicaStream | None:
+        """The stream, if it is at work."""
+        entry = self.entries.get(stream)
+        return entry.active if entry is not None else None
+
+    def add(self, stream: Stream) -> Entry:
+        """A stream that was unknown, put to work without votes."""
+        active = ReplicaStream(self.context, stream)
+        self.counter += 1
+        entry = Entry(stream, active.confirmed, self.counter)
+        self._activate(entry, active)
+        self.entries[stream] = entry
+        count = self.per_publisher.get(stream.publisher, 0)
+        self.per_publisher[stream.publisher] = count + 1
+        return entry
+
+    def restore(self, state: StreamState) -> Entry:
+        """A stream that the store has, at start; it is put to work only when needed."""
+        self.counter += 1
+        entry = Entry(state.stream, state.confirmed, self.counter)
+        entry.stored = True
+        entry.floor, entry.floor_confirmed = state.floor, state.floor_confirmed
+        entry.confirmed, entry.head, entry.closed = state.confirmed, state.head, state.closed
+        entry.named = self._named(state.opening)
+        self.entries[state.stream] = entry
+        count = self.per_publisher.get(state.stream.publisher, 0)
+        self.per_publisher[state.stream.publisher] = count + 1
+        self._order.append((self.counter, state.stream))
+        if entry.confirmed.seq > entry.floor.seq:
+            entry.marks.append(Mark(self.context.now, entry.confirmed, 0))
+        if entry.head > entry.confirmed.seq:
+            entry.oldest_at = self.context.now
+        return entry
+
+    def load(self, entry: Entry, sender: Party, message: Message) -> None:
+        """Read a stream back; the message waits until it is there."""
+        self.wake(entry)
+        if entry.loading is not None and len(entry.loading) < LOADING_MESSAGES:
+            entry.loading.append((sender, message))
+
+    def loaded(self, state: StreamState | None, stream: Stream) -> list[tuple[Party, Message]]:
+        """The store's answer; returns the messages that waited for it."""
+        entry = self.entries.get(stream)
+        if entry is None or entry.loading is None:
+            return []
+        waiting, entry.loading = entry.loading, None
+        if entry.active is None:
+            active = ReplicaStream(self.context, stream)
+            if state is not None:
+                active.restore(state, self.sign_key(stream, state.certificate) or b"")
+            self._activate(entry, active)
+        return waiting
+
+    def sign_key(self, stream: Stream, certificate: bytes) -> bytes | None:
+        """The publisher's key on a signed channel; None where the certificate does not serve."""
+        if not self.context.channel.signed:
+            return b""
+        cluster = self.context.cluster
+        try:
+            checked = certificates.check(certificate, cluster.operator, cluster.id)
+        except AuthError:
+            return None
+        return checked.keys.sign if checked.name == stream.publisher else None
+
+    def _named(self, opening: Opening) -> Incarnation | None:
+        index = self.context.replicas.index
+        return opening.incarnations[index] if index < len(opening.incarnations) else None
+
+    def wake(self, entry: Entry) -> None:
+        """Put a stream to work, because something is left to do in it."""
+        if entry.active is None and entry.loading is None:
+            entry.loading = []
+            self.context.out.read(ReadStream(entry.stream))
+
+    def _activate(self, entry: Entry, active: ReplicaStream) -> None:
+        entry.active = active
+        entry.intake = Intake(active)
+
+    # -- changes -------------------------------------------------------------------------------
+
+    def update(self, entry: Entry) -> bool:
+        """Take over what a turn changed in a stream; returns whether its heads changed."""
+        active = entry.active
+        assert active is not None, "only a stream at work changes"
+        if active.recorded and not entry.stored:
+            entry.stored = True
+            self._not_foreign(entry.stream)
+        if entry.named is None and active.opening is not None:
+            entry.named = self._named(active.opening)
+        now = (active.head, active.confirmed, active.floor)
+        changed = now != (entry.head, entry.confirmed, entry.floor)
+        entry.closed = active.closed
+        entry.floor_confirmed = active.floor_confirmed
+        entry.head, entry.confirmed, entry.floor = now
+        if changed:
+            self._bump(entry)
+        self._rest(entry)
+        return changed
+
+    def _bump(self, entry: Entry) -> None:
+        self.counter += 1
+        entry.changed = self.counter
+        self._order.append((self.counter, entry.stream))
+        if len(self._order) > 64 + 2 * len(self.entries):
+            live = self.entries
+            self._order = [
+                each
+                for each in self._order
+                if each[1] in live and live[each[1]].changed == each[0]
+            ]
+
+    def _rest(self, entry: Entry) -> None:
+        """Streams with nothing to do stay for a while, the most recent of them."""
+        active, intake = entry.active, entry.intake
+        resting = self._resting
+        resting.pop(entry.stream, None)
+        if active is None or intake is None:
+            return
+        if entry.stored and active.settled and intake.idle:
+            resting[entry.stream] = None
+            if len(resting) > ACTIVE_STREAMS:
+                self.put_away(self.entries[resting.popitem(last=False)[0]])
+
+    def put_away(self, entry: Entry) -> None:
+        """Drop a stream's working state; the store has it all."""
+        for name in ("tell", "repeat", "repair"):
+            self.context.agenda.cancel((entry.active, name))
+        entry.active = entry.intake = None
+
+    def remove(self, entry: Entry) -> None:
+        """Forget a stream altogether."""
+        if entry.active is not None:
+            self.put_away(entry)
+        self._resting.pop(entry.stream, None)
+        self._not_foreign(entry.stream)
+        del self.entries[entry.stream]
+        left = self.per_publisher[entry.stream.publisher] - 1
+        if left:
+            self.per_publisher[entry.stream.publisher] = left
+        else:
+            del self.per_publisher[entry.stream.publisher]
+
+    # -- hearsay -------------------------------------------------------------------------------
+
+    def heard_of(self, stream: Stream, peer: Party) -> Entry:
+        """A stream that a party speaks of: the known one, or a new one on this party's account."""
+        entry = self.entries.get(stream)
+        if entry is not None and entry.stored:
+            return entry
+        if entry is None:
+            entry = self.add(stream)
+        heard = self._foreign.setdefault(peer, OrderedDict())
+        heard.pop(stream, None)
+        heard[stream] = None
+        same = [s for s in heard if (s.publisher, s.lane) == (stream.publisher, stream.lane)]
+        if len(same) > SESSIONS_UNCONFIRMED:
+            self._unhear(peer, same[0])
+        if len(heard) > FOREIGN_STREAMS_PER_PEER:
+            self._unhear(peer, next(iter(heard)))
+        return entry
+
+    def _unhear(self, peer: Party, stream: Stream) -> None:
+        del self._foreign[peer][stream]
+        entry = self.entries.get(stream)
+        if entry is None or entry.stored or entry.active is None:
+            return
+        entry.active.forget(peer)
+        if not any(stream in heard for heard in self._foreign.values()):
+            self.remove(entry)
+
+    def _not_foreign(self, stream: Stream) -> None:
+        for heard in self._foreign.values():
+            heard.pop(stream, None)
+
+    # -- listing -------------------------------------------------------------------------------
+
+    def heads(self, since: int) -> tuple[int, list[Head], bool]:
+        """A page of the streams that changed after `since`: up to which counter, and is there more."""
+        found: list[Head] = []
+        start = bisect_right(self._order, since, key=lambda each: each[0])
+        for counter, stream in self._order[start : start + 4 * HEADS_PAGE]:
+            if len(found) == HEADS_PAGE:
+                return since, found, True
+            entry = self.entries.get(stream)
+            since = counter
+            if entry is not None and entry.changed == counter:
+                found.append(entry.listed())
+        more = start + 4 * HEADS_PAGE < len(self._order)
+        return since, found, more

@@ -1,0 +1,131 @@
+"""Statements of peers about streams: who may make them, and which contradict each other."""
+
+from __future__ import annotations
+
+from quorumcast.auth.digests import session_of
+from quorumcast.auth.signatures import verify_publication
+from quorumcast.broadcast.context import Context
+from quorumcast.broadcast.stream import ReplicaStream
+from quorumcast.broker.shelf import Shelf
+from quorumcast.core.evidence import SignedDigest, Weight
+from quorumcast.core.ids import Party, Position
+from quorumcast.core.messages import DIGEST_BYTES as D
+from quorumcast.core.messages import SIGNATURE_BYTES as S
+from quorumcast.core.messages import (
+    ConfirmedUpTo,
+    FloorAt,
+    Held,
+    OpeningOf,
+    ReadyUpTo,
+)
+
+
+class Statements:
+    """Hands peers' statements to their stream and reports contradictions.
+
+    What contradicts: two HELD of one sender on one position above the confirmed one; two READY, or
+    two CONFIRMED, of one sender for one position with different chains. HELD against the sender's own
+    later READY or CONFIRMED is legal: these do not depend on what it voted.
+    """
+
+    def __init__(self, context: Context, shelf: Shelf) -> None:
+        self._context = context
+        self._shelf = shelf
+
+    def held(self, active: ReplicaStream, sender: Party, message: Held) -> None:
+        """HELD from a peer."""
+        self._compare_signed(active, sender, message)
+        clash = active.held(sender, message.first, message.digests)
+        if clash is None:
+            return
+        run = active.tally.runs[sender]
+        before = Held(message.stream, clash, run.digest(clash) or b"")
+        at = (clash - message.first) * D
+        after = Held(message.stream, clash, message.digests[at : at + D])
+        self._context.accuse(
+            Weight.LOCAL,
+            frozenset({sender}),
+            f"{sender} voted twice at position {clash}",
+            active,
+            before,
+            after,
+        )
+
+    def _compare_signed(self, active: ReplicaStream, sender: Party, message: Held) -> None:
+        """On a signed channel the forwarded signature tells a lying replica from its publisher."""
+        if not self._context.channel.signed or not active.sign_key:
+            return
+        base = active.path.base.seq
+        for index in range(len(message.digests) // D):
+            position = message.first + index
+            digest = message.digests[index * D : index * D + D]
+            mine = active.path.digest(position)
+            if position <= base or mine is None or digest == mine:
+                continue
+            signature = message.signatures[index * S : index * S + S]
+            cluster = self._context.cluster.id
+            at = (position - base - 1) * S
+            earlier = SignedDigest(position, mine, bytes(active.signatures[at : at + S]))
+            later = SignedDigest(position, digest, signature)
+            if verify_publication(
+                active.sign_key, cluster, active.stream, position, digest, signature
+            ):
+                accused = frozenset({active.stream.publisher})
+                reason = f"the publisher signed two contents for position {position}"
+                self._context.accuse(Weight.PROOF, accused, reason, active, earlier, later)
+            else:
+                reason = f"{sender} states position {position} without the publisher's signature"
+                accused = frozenset({sender})
+                self._context.accuse(Weight.LOCAL, accused, reason, active, earlier, message)
+            return
+
+    def ready(self, active: ReplicaStream, sender: Party, message: ReadyUpTo) -> None:
+        """READY from a peer."""
+        statement = Position(message.position, message.chain)
+        earlier = active.ready_at(sender, statement)
+        if earlier is not None:
+            self._two_chains(active, sender, ReadyUpTo(message.stream, *earlier), message)
+
+    def confirmed(self, active: ReplicaStream, sender: Party, message: ConfirmedUpTo) -> None:
+        """CONFIRMED from a peer."""
+        statement = Position(message.position, message.chain)
+        earlier = active.confirmed_at(sender, statement)
+        if earlier is not None:
+            self._two_chains(active, sender, ConfirmedUpTo(message.stream, *earlier), message)
+
+    def floor(self, active: ReplicaStream, sender: Party, message: FloorAt) -> None:
+        """A peer's floor: a confirmed one counts as CONFIRMED there."""
+        if message.confirmed:
+            self.confirmed(
+                active, sender, ConfirmedUpTo(message.stream, message.position, message.chain)
+            )
+            active.repair.floor(sender, Position(message.position, message.chain))
+
+    def _two_chains(
+        self,
+        active: ReplicaStream,
+        sender: Party,
+        before: ReadyUpTo | ConfirmedUpTo,
+        after: ReadyUpTo | ConfirmedUpTo,
+    ) -> None:
+        name = "READY" if isinstance(after, ReadyUpTo) else "CONFIRMED"
+        reason = f"{sender} states {name} for two contents up to position {after.position}"
+        self._context.accuse(Weight.LOCAL, frozenset({sender}), reason, active, before, after)
+
+    def opening(self, active: ReplicaStream, sender: Party, message: OpeningOf) -> None:
+        """The opening of a stream that peers spoke of; its hash proves it."""
+        if active.opening is not None:
+            return
+        opening, stream = message.opening, message.stream
+        if opening.publisher != stream.publisher or (
+            session_of(self._context.cluster.id, opening) != stream.session
+        ):
+            self._context.out.reject(sender, "the opening is not the session's")
+            return
+        key = self._shelf.sign_key(stream, message.certificate)
+        if key is None:
+            self._context.out.reject(sender, "the opening's certificate does not serve")
+            return
+        active.open(opening, message.certificate, key)
+        active.repair.run()
+        active.touch()

@@ -1,0 +1,4 @@
+"""Clients as machines: the publisher and the subscriber.
+
+May import `core`, `auth`, `wire` and `broadcast`, never `broker`. No I/O, no clock, no randomness.
+"""

@@ -1,0 +1,295 @@
+"""The publisher machine: publications in, sessions with all replicas out.
+
+A session names the incarnations of the replicas. When one of them changes, or a replica closed
+the stream, a new session is opened: after the old one is confirmed or a time has passed, so
+that order survives, with a backoff per replica, and while fewer than M are unconfirmed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from quorumcast.auth.digests import session_of
+from quorumcast.client.session import Session
+from quorumcast.core.channel import Channel
+from quorumcast.core.errors import ConfigError
+from quorumcast.core.ids import Cluster, Incarnation, Lane, Opening, Party, Stream
+from quorumcast.core.limits import (
+    BODY_BYTES,
+    HANDOVER_SECONDS,
+    OPEN_BACKOFF_MOST_SECONDS,
+    OPEN_BACKOFF_SECONDS,
+    REPEAT_SECONDS,
+    SESSION_QUIET_SECONDS,
+    SESSIONS_UNCONFIRMED,
+)
+from quorumcast.core.machine import Agenda, Out, Ready
+from quorumcast.core.messages import (
+    AskBodies,
+    ConfirmedUpTo,
+    Credit,
+    HeldUpTo,
+    Hello,
+    Message,
+    Status,
+)
+from quorumcast.core.outcomes import OutcomeUnknown, Refused, Ticket
+from quorumcast.core.records import Loaded, Read
+
+
+class LaneState:
+    """One lane of one channel: what waits, the session in use, and those left behind."""
+
+    def __init__(self, channel: Channel, lane: Lane) -> None:
+        self.channel = channel
+        self.lane = lane
+        self.waiting: deque[bytes] = deque()
+        self.tickets = 0
+        self.placed = 0
+        """Tickets that have a position in a session."""
+        self.session: Session | None = None
+        self.left: dict[Session, float] = {}
+        """Sessions left before they were confirmed, and when they stop counting."""
+        self.leaving_since: float | None = None
+        self.refused: str | None = None
+
+
+class Publisher:
+    """Publishes on any channel of a cluster; drive it as `core.machine` says.
+
+    `entropy` gives 64 random bits at each call; `sign` signs with the publisher's Ed25519 key and is
+    needed on signed channels only.
+
+    >>> cluster = Cluster(bytes(32), 1, ("r1", "r2", "r3", "r4"), 1, bytes(32))
+    >>> publisher = Publisher("probe", cluster, [Channel("alerts")], b"", lambda: 7, None)
+    >>> publisher.publish("alerts", b"disk failing").number
+    1
+    """
+
+    def __init__(
+        self,
+        me: Party,
+        cluster: Cluster,
+        channels: Iterable[Channel],
+        certificate: bytes,
+        entropy: Callable[[], int],
+        sign: Callable[[bytes], bytes] | None,
+    ) -> None:
+        self.me = me
+        self.out = Out()
+        self.agenda = Agenda()
+        self._cluster = cluster
+        self._channels = {channel.name: channel.check(cluster) for channel in channels}
+        self._certificate = certificate
+        self._entropy = entropy
+        self._sign = sign
+        self._now = 0.0
+        self._live: dict[Party, None] = {}
+        self._hellos: dict[Party, Hello] = {}
+        self._lanes: dict[tuple[str, Lane], LaneState] = {}
+        self._sessions: dict[Stream, tuple[LaneState, Session]] = {}
+        self._backoff: dict[Party, tuple[float, float]] = {}
+        """Per replica that made us open a session: the last pause, and until when it lasts."""
+        self._handlers: dict[type, Callable[[Session, Party, Any], None]] = {
+            Status: self._status,
+            Credit: lambda session, sender, message: session.credit(sender, message.through),
+            HeldUpTo: lambda session, sender, message: session.held(sender, message),
+            ConfirmedUpTo: lambda session, sender, message: session.confirm(sender, message),
+            AskBodies: lambda session, sender, message: session.serve(sender, message),
+        }
+
+    # -- local calls ---------------------------------------------------------------------------
+
+    def publish(self, channel: str, body: bytes, lane: Lane = Lane.NORMAL) -> Ticket:
+        """Publish a body; what becomes of it comes in `Ready.acknowledgements`."""
+        if channel not in self._channels:
+            known = ", ".join(sorted(self._channels)) or "none"
+            raise ConfigError(f"there is no channel {channel}; there are: {known}")
+        if len(body) > BODY_BYTES:
+            raise ConfigError(
+                f"a body of {len(body)} bytes is too large: use at most {BODY_BYTES}, or several"
+            )
+        state = self._lanes.get((channel, lane))
+        if state is None:
+            state = LaneState(self._channels[channel], lane)
+            self._lanes[channel, lane] = state
+        state.waiting.append(body)
+        state.tickets += 1
+        return Ticket(channel, lane, state.tickets)
+
+    # -- the machine ---------------------------------------------------------------------------
+
+    def at(self, now: float) -> None:
+        """The time of this turn."""
+        self._now = now
+
+    def linked(self, party: Party) -> None:
+        """A link to a replica is up: resume there."""
+        self.unlinked(party)
+        self._live[party] = None
+        for _, session in self._sessions.values():
+            session.open(party)
+
+    def unlinked(self, party: Party) -> None:
+        """A link is gone."""
+        self._live.pop(party, None)
+        self._hellos.pop(party, None)
+        for _, session in self._sessions.values():
+            session.unlinked(party)
+
+    def step(self, sender: Party, message: Message) -> None:
+        """A message from a replica."""
+        if sender not in self._cluster.replicas:
+            self.out.reject(sender, "not a replica")
+        elif isinstance(message, Hello):
+            self._hellos[sender] = message
+        else:
+            handler = self._handlers.get(type(message))
+            if handler is None:
+                self.out.reject(sender, f"{type(message).__name__} is not for a publisher")
+                return
+            stream: Stream = getattr(message, "stream")  # noqa: B009  every handled kind has one
+            known = self._sessions.get(stream)
+            if known is not None:
+                handler(known[1], sender, message)
+
+    def tick(self) -> None:
+        """Repeat what had no answer; try again to open."""
+        for key in self.agenda.due(self._now):
+            if isinstance(key, Session):
+                pause = key.repeat(self._live) if key.stream in self._sessions else None
+                if pause is not None:
+                    self.agenda.set(key, self._now + pause)
+            elif isinstance(key, LaneState) and key.session is not None and key.waiting:
+                self.agenda.set(key, self._now + key.session.urge(self._live))
+
+    def loaded(self, request: Read, result: Loaded) -> None:
+        """A publisher reads nothing."""
+
+    def ready(self) -> Ready:
+        """All that follows from this turn."""
+        for state in self._lanes.values():
+            self._settle(state)
+        return self.out.take(self.agenda.next)
+
+    # -- lanes ---------------------------------------------------------------------------------
+
+    def _settle(self, state: LaneState) -> None:
+        session = state.session
+        for left, until in list(state.left.items()):
+            if left.done or self._now >= until:
+                del state.left[left]
+                del self._sessions[left.stream]
+        if session is not None and self._outdated(session):
+            session = self._leave(state, session)
+        if session is None and (state.waiting or state.left) and state.refused is None:
+            session = self._open(state) if state.waiting else None
+        if session is None:
+            return
+        self._place(state, session)
+        session.pump(self._live)
+        if not session.done:
+            self.agenda.soon(session, self._now + REPEAT_SECONDS)
+        if state.waiting:
+            self.agenda.soon(state, self._now + REPEAT_SECONDS)
+
+    def _place(self, state: LaneState, session: Session) -> None:
+        """Give positions to what waits, as far as Q replicas have credit."""
+        if state.leaving_since is not None:
+            return
+        count = min(len(state.waiting), session.room)
+        if count > 0:
+            session.add([state.waiting.popleft() for _ in range(count)])
+            state.placed += count
+
+    def _named(self, index: int) -> Incarnation:
+        """A replica's incarnation: the last shown here, or what f+1 report alike, if higher."""
+        replica = self._cluster.replicas[index]
+        hello = self._hellos.get(replica)
+        shown = hello.incarnation if hello is not None else Incarnation(0, 0)
+        reports = Counter(
+            each.known[index] for each in self._hellos.values() if index < len(each.known)
+        )
+        need = self._cluster.faults + 1
+        return max([shown, *(each for each, count in reports.items() if count >= need)])
+
+    def _open(self, state: LaneState) -> Session | None:
+        quorum = state.channel.quorum(self._cluster)
+        if len(self._hellos) < quorum.votes or len(state.left) >= SESSIONS_UNCONFIRMED - 1:
+            return None
+        named = tuple(self._named(index) for index in range(len(self._cluster.replicas)))
+        opening = Opening(self.me, self._entropy(), named)
+        stream = Stream(
+            state.channel.name, self.me, session_of(self._cluster.id, opening), state.lane
+        )
+        session = Session(
+            self._cluster,
+            state.channel,
+            self.out,
+            opening,
+            stream,
+            self._certificate,
+            self._sign,
+            state.placed,
+        )
+        state.session = session
+        self._sessions[stream] = (state, session)
+        for replica in self._live:
+            session.open(replica)
+        return session
+
+    def _outdated(self, session: Session) -> bool:
+        """Whether a replica's change calls for a new session, and its backoff allows it."""
+        causes = [
+            replica
+            for index, replica in enumerate(self._cluster.replicas)
+            if self._named(index) > session.opening.incarnations[index]
+        ]
+        if session.closed_by is not None:
+            causes.append(session.closed_by)
+        for replica in causes:
+            _, until = self._backoff.get(replica, (0.0, 0.0))
+            if self._now >= until:
+                return True
+            self.agenda.soon("backoff", until)
+        return False
+
+    def _leave(self, state: LaneState, session: Session) -> Session | None:
+        """Leave a session: once it is confirmed, or after a time with the rest unknown."""
+        if state.leaving_since is None:
+            state.leaving_since = self._now
+        waited = self._now - state.leaving_since
+        if not session.done and waited < HANDOVER_SECONDS:
+            self.agenda.soon("handover", state.leaving_since + HANDOVER_SECONDS)
+            return session
+        if session.acknowledged < session.end:
+            first, last = session.acknowledged + 1, session.end
+            tickets = session.tickets
+            self.out.acknowledge(
+                OutcomeUnknown(state.channel.name, state.lane, tickets + first, tickets + last)
+            )
+        self._back_off(session)
+        state.leaving_since = None
+        state.session = None
+        if session.done:
+            del self._sessions[session.stream]
+        else:
+            state.left[session] = self._now + SESSION_QUIET_SECONDS
+        return None
+
+    def _back_off(self, session: Session) -> None:
+        for index, replica in enumerate(self._cluster.replicas):
+            changed = self._named(index) > session.opening.incarnations[index]
+            if changed or session.closed_by == replica:
+                pause, _ = self._backoff.get(replica, (0.0, 0.0))
+                pause = min(max(2 * pause, OPEN_BACKOFF_SECONDS), OPEN_BACKOFF_MOST_SECONDS)
+                self._backoff[replica] = (pause, self._now + pause)
+
+    def _status(self, session: Session, sender: Party, message: Status) -> None:
+        reason = session.status(sender, message)
+        state = self._sessions[session.stream][0]
+        if reason is not None and state.refused is None:
+            state.refused = reason
+            self.out.acknowledge(Refused(state.channel.name, state.lane, reason))

@@ -1,0 +1,297 @@
+"""One session of a publisher on one lane: positions, copies, acknowledgements, resends.
+
+Upon credit for the next position from Q replicas: give it to the next publication, and send it to
+every replica with credit.
+Upon HELD from Q replicas with the chain digest that this publisher computes: acknowledged.
+Upon CONFIRMED from f+1 replicas with that chain digest: confirmed; the bodies may go.
+Until Q acknowledge, send again, with backoff; until confirmed, answer replicas that lack a body.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from quorumcast.auth.digests import Digester
+from quorumcast.auth.signatures import publication_message
+from quorumcast.broadcast.path import Path
+from quorumcast.broadcast.tally import Cover, kth
+from quorumcast.core.channel import Channel
+from quorumcast.core.evidence import Evidence, Weight
+from quorumcast.core.ids import Cluster, Opening, Party, Position, Stream
+from quorumcast.core.limits import READ_BYTES, READ_POSITIONS, REPEAT_MOST_SECONDS, REPEAT_SECONDS
+from quorumcast.core.machine import Out
+from quorumcast.core.messages import DIGEST_BYTES as D
+from quorumcast.core.messages import (
+    AskBodies,
+    Bodies,
+    ConfirmedUpTo,
+    HeldUpTo,
+    Open,
+    Publish,
+    Status,
+    StatusCode,
+)
+from quorumcast.core.outcomes import Acknowledged
+
+
+class Copy:
+    """What a session knows of one replica."""
+
+    __slots__ = ("answered", "credit", "held", "rejected", "sent")
+
+    def __init__(self) -> None:
+        self.answered = False
+        """It answered OPEN on this link."""
+        self.credit = 0
+        self.sent = 0
+        self.held = 0
+        self.rejected: str | None = None
+
+
+class Session:
+    """The publications of one session, from the first position to the last confirmed one."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        channel: Channel,
+        out: Out,
+        opening: Opening,
+        stream: Stream,
+        certificate: bytes,
+        sign: Callable[[bytes], bytes] | None,
+        tickets: int,
+    ) -> None:
+        self.stream = stream
+        self.opening = opening
+        self.tickets = tickets
+        """Tickets of this lane before this session: position p is ticket `tickets` + p."""
+        self._cluster = cluster
+        self._channel = channel
+        self._quorum = channel.quorum(cluster)
+        self._out = out
+        self._certificate = certificate
+        self._sign = sign
+        self._digester = Digester(cluster.id, stream)
+        self.path = Path(Position(0, self._digester.origin))
+        self._bodies: deque[bytes] = deque()
+        self._signatures: deque[bytes] = deque()
+        self.copies = {replica: Copy() for replica in cluster.replicas}
+        self._held = Cover()
+        self._confirmed = Cover()
+        self.acknowledged = 0
+        self.confirmed = 0
+        self.closed_by: Party | None = None
+        self._interval = REPEAT_SECONDS
+        self._progress = -1
+
+    # -- sending -------------------------------------------------------------------------------
+
+    @property
+    def end(self) -> int:
+        """The last position that was given to a publication."""
+        return self.path.end
+
+    @property
+    def done(self) -> bool:
+        """Whether everything in it is confirmed."""
+        return self.confirmed == self.end
+
+    @property
+    def room(self) -> int:
+        """How many more publications Q replicas have credit for."""
+        credit = kth((copy.credit for copy in self.copies.values()), self._quorum.votes)
+        return max(0, credit - self.end)
+
+    def add(self, bodies: list[bytes]) -> None:
+        """Give the next positions to publications; from now on they are sent."""
+        first = self.end + 1
+        digests = self._digester.digests(first, bodies)
+        self.path.extend(digests)
+        self._bodies.extend(bodies)
+        if self._channel.signed:
+            assert self._sign is not None, "a signed channel needs the publisher's key"
+            for index in range(len(bodies)):
+                digest = digests[index * D : index * D + D]
+                message = publication_message(
+                    self._cluster.id, self.stream, first + index, digest
+                )
+                self._signatures.append(self._sign(message))
+
+    def open(self, replica: Party) -> None:
+        """Open, or open again, at a replica with a link."""
+        self._out.send(replica, Open(self.stream, self.opening, self._certificate))
+
+    def pump(self, live: dict[Party, None]) -> None:
+        """Send to every replica what it has credit for and was not sent yet."""
+        made: dict[tuple[int, int], list[Publish]] = {}
+        for replica, copy in self.copies.items():
+            first = max(copy.sent, self.confirmed) + 1
+            last = min(copy.credit, self.end)
+            if replica not in live or last < first:
+                continue
+            if (first, last) not in made:
+                made[first, last] = self._runs(first, last)
+            for message in made[first, last]:
+                self._out.send(replica, message)
+            copy.sent = last
+
+    def _runs(self, first: int, last: int) -> list[Publish]:
+        """Publications of at most a chunk's bytes each."""
+        runs: list[Publish] = []
+        bodies: list[bytes] = []
+        size = 0
+        base = self.path.base.seq
+        for position in range(first, last + 1):
+            body = self._bodies[position - base - 1]
+            if bodies and size + len(body) > READ_BYTES:
+                runs.append(self._publish(position - len(bodies), bodies))
+                bodies, size = [], 0
+            bodies.append(body)
+            size += len(body)
+        runs.append(self._publish(last + 1 - len(bodies), bodies))
+        return runs
+
+    def _publish(self, first: int, bodies: list[bytes]) -> Publish:
+        return Publish(self.stream, first, tuple(bodies), self._signed(first, len(bodies)))
+
+    def _signed(self, first: int, count: int) -> bytes:
+        if not self._channel.signed:
+            return b""
+        base = self.path.base.seq
+        return b"".join(self._signatures[first - base - 1 + index] for index in range(count))
+
+    def repeat(self, live: dict[Party, None]) -> float | None:
+        """Send again what Q replicas have not acknowledged; returns how long to wait then."""
+        if self.done:
+            return None
+        progress = self.acknowledged + self.confirmed
+        moved, self._progress = progress != self._progress, progress
+        self._interval = REPEAT_SECONDS if moved else min(2 * self._interval, REPEAT_MOST_SECONDS)
+        for replica, copy in self.copies.items():
+            if replica not in live:
+                continue
+            if self.acknowledged < self.end and not moved:
+                copy.sent = min(copy.sent, copy.held)
+            if not moved or not copy.answered:
+                self.open(replica)
+        self.pump(live)
+        return self._interval
+
+    def urge(self, live: dict[Party, None]) -> float:
+        """Open again where there is no credit, for publications that wait."""
+        for replica, copy in self.copies.items():
+            if replica in live and copy.credit <= self.end:
+                self.open(replica)
+        self._interval = min(2 * self._interval, REPEAT_MOST_SECONDS)
+        return self._interval
+
+    def unlinked(self, replica: Party) -> None:
+        """What was sent to it may be lost; it gives credit anew."""
+        copy = self.copies[replica]
+        copy.answered, copy.credit, copy.sent = False, 0, copy.held
+
+    # -- what replicas say ---------------------------------------------------------------------
+
+    def status(self, replica: Party, message: Status) -> str | None:
+        """A replica's answer; returns the reason once f+1 reject alike."""
+        copy = self.copies[replica]
+        if message.code is StatusCode.OK:
+            copy.answered = True
+        elif message.code is StatusCode.CLOSED:
+            copy.answered = True
+            copy.credit = 0
+            self.closed_by = replica
+        elif message.code is StatusCode.REJECTED:
+            copy.rejected = message.reason
+            reasons = [each.rejected for each in self.copies.values()]
+            if reasons.count(message.reason) >= self._quorum.one_correct:
+                return message.reason
+        else:  # WAIT, BLOCKED: nothing above this is taken now; credit comes when it is
+            copy.answered = True
+            copy.credit = min(copy.credit, message.position)
+            copy.sent = min(copy.sent, max(message.position, copy.held))
+        return None
+
+    def credit(self, replica: Party, through: int) -> None:
+        """A replica takes positions up to here."""
+        copy = self.copies[replica]
+        copy.answered = True
+        copy.credit = max(copy.credit, min(through, self.end + self._channel.window))
+
+    def held(self, replica: Party, message: HeldUpTo) -> None:
+        """A replica holds everything up to here, if the chain digest is ours."""
+        if message.position <= self.path.base.seq:
+            return
+        if self._foreign(replica, message):
+            return
+        self._held.state(self.path, replica, Position(message.position, message.chain))
+        copy = self.copies[replica]
+        copy.held = max(copy.held, message.position)
+        copy.sent = max(copy.sent, copy.held)
+        upto = self._held.by(self._quorum.votes)
+        if upto > self.acknowledged:
+            first, self.acknowledged = self.acknowledged + 1, upto
+            self._report(first, upto, self._held, confirmed=False)
+
+    def confirm(self, replica: Party, message: ConfirmedUpTo) -> None:
+        """A replica confirmed everything up to here, if the chain digest is ours."""
+        if message.position <= self.path.base.seq:
+            return
+        if self._foreign(replica, message):
+            return
+        statement = Position(message.position, message.chain)
+        self._confirmed.state(self.path, replica, statement)
+        self._held.cover(replica, message.position)
+        self.copies[replica].held = max(self.copies[replica].held, message.position)
+        upto = self._confirmed.by(self._quorum.one_correct)
+        if upto > self.confirmed:
+            first, self.confirmed = self.confirmed + 1, upto
+            self.acknowledged = max(self.acknowledged, upto)
+            self._report(first, upto, self._confirmed, confirmed=True)
+            for _ in range(upto - self.path.base.seq):
+                self._bodies.popleft()
+                if self._signatures:
+                    self._signatures.popleft()
+            self.path.trim(upto)
+
+    def _foreign(self, replica: Party, message: HeldUpTo | ConfirmedUpTo) -> bool:
+        """Whether a replica speaks of what this publisher never sent: then it lies."""
+        if self.path.chain(message.position) == message.chain:
+            return False
+        tip = self.path.tip
+        self._out.accuse(
+            Evidence(
+                Weight.LOCAL,
+                frozenset({replica}),
+                f"{replica} holds at position {message.position} what was not published",
+                self.stream,
+                HeldUpTo(self.stream, *tip),
+                message,
+            )
+        )
+        return True
+
+    def _report(self, first: int, last: int, cover: Cover, *, confirmed: bool) -> None:
+        replicas = sum(1 for at in cover.on.values() if at >= last)
+        tickets = self.tickets
+        self._out.acknowledge(
+            Acknowledged(self.stream, last, tickets + first, tickets + last, replicas, confirmed)
+        )
+
+    def serve(self, replica: Party, message: AskBodies) -> None:
+        """A replica lacks bodies that are not confirmed yet."""
+        base = self.path.base.seq
+        first = max(message.first, base + 1)
+        count = len(message.digests) // D - (first - message.first)
+        last = min(first + min(count, READ_POSITIONS) - 1, self.end)
+        skip = (first - message.first) * D
+        if first > last or self.path.run(first, last) != (
+            message.digests[skip : skip + (last - first + 1) * D]
+        ):
+            return
+        run = self._runs(first, last)[0]
+        self._out.send(replica, Bodies(self.stream, run.first, run.bodies, run.signatures))
+
+
