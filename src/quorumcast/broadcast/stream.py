@@ -99,7 +99,7 @@ class ReplicaStream:
         """When this replica last voted or confirmed here."""
         self.released = 0
         """Bytes of bodies that were confirmed and that retention has not counted yet."""
-        self.shown = (0, 0)
+        self.shown: tuple[int, int] = (0, 0)
         """READY and CONFIRMED as subscribers were last told."""
 
     # -- life ----------------------------------------------------------------------------------

@@ -7,9 +7,9 @@ say. A position further on is remembered as a number only (`ahead`): it makes th
 
 The tally follows one path, its owner's: a replica's own votes, or what a subscriber takes to be
 the content. For every sender it keeps, on that path, how far the sender's votes agree with it
-(`match`), and how far its READY and its CONFIRMED cover it. These only grow while the path grows, so
-that an input costs what is new in it. Where statements do not lie on the path, the owner looks at
-all the paths there are (`weigh`).
+(`match`), and how far its READY and its CONFIRMED cover it. These only grow while the path grows,
+so that an input costs what is new in it. Where statements do not lie on the path, the owner looks
+at all the paths there are (`weigh`).
 """
 
 from __future__ import annotations

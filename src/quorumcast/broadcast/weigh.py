@@ -46,11 +46,10 @@ def agreed(tally: Tally, own: Path | None, need: int, start: int) -> bytes:
     found: list[bytes] = []
     position = start
     while True:
-        counts = Counter(
-            digest
-            for run in tally.runs.values()
-            if (digest := run.digest(position)) is not None
-        )
+        counts: Counter[bytes] = Counter()
+        for run in tally.runs.values():
+            if (digest := run.digest(position)) is not None:
+                counts[digest] += 1
         if own is not None and (mine := own.digest(position)) is not None:
             counts[mine] += 1
         if not counts:
@@ -69,9 +68,7 @@ class Weigher:
     `own` is the path of the owner's votes, or None for a subscriber, which has none.
     """
 
-    def __init__(
-        self, tally: Tally, quorum: Quorum, own: Path | None, others: list[Path]
-    ) -> None:
+    def __init__(self, tally: Tally, quorum: Quorum, own: Path | None, others: list[Path]) -> None:
         self.tally = tally
         self.quorum = quorum
         self.own = own

@@ -201,8 +201,11 @@ class Admission:
         self._acknowledged[stream] = (tip.seq, confirmed.seq)
         through = self._through(active)
         given = self._credit.get(stream, 0)
-        if through > given and (through - given >= self._context.channel.window // 4 or given == 0
-                                or given <= tip.seq + self._context.channel.alpha):
+        if through > given and (
+            through - given >= self._context.channel.window // 4
+            or given == 0
+            or given <= tip.seq + self._context.channel.alpha
+        ):
             self._credit[stream] = through
             out.send(publisher, Credit(stream, through))
 

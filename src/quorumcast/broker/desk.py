@@ -2,34 +2,102 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from quorumcast.broadcast.context import Context, Replicas
 from quorumcast.broadcast.stream import ReplicaStream
 from quorumcast.broker.admission import Admission
+from quorumcast.broker.clients import Clients
+from quorumcast.broker.peers import Peers
 from quorumcast.broker.rates import Bucket
 from quorumcast.broker.retention import Retention
 from quorumcast.broker.serving import Reads, Serving
 from quorumcast.broker.shelf import Entry, Shelf
-from quorumcast.broker.statements import Statements
 from quorumcast.broker.subscriptions import Subscriptions
 from quorumcast.core.channel import Channel
 from quorumcast.core.ids import Lane, Party
+from quorumcast.core.messages import (
+    AskBodies,
+    AskConfirmed,
+    AskDigests,
+    AskHeads,
+    AskOpening,
+    AskVotes,
+    Bodies,
+    ConfirmedUpTo,
+    Credit,
+    Digests,
+    FloorAt,
+    Follow,
+    Held,
+    Message,
+    Open,
+    OpeningOf,
+    Publish,
+    ReadyUpTo,
+    Subscribe,
+    Unsubscribe,
+)
 from quorumcast.core.records import StreamState
 
 
 class Desk:
     """What a replica keeps for one channel."""
 
-    def __init__(
-        self, replicas: Replicas, channel: Channel, reads: Reads, bucket: Bucket
-    ) -> None:
+    def __init__(self, replicas: Replicas, channel: Channel, reads: Reads, bucket: Bucket) -> None:
         self.channel = channel
         self.context = Context(replicas, channel)
         self.shelf = Shelf(self.context)
         self.admission = Admission(self.context, self.shelf)
-        self.statements = Statements(self.context, self.shelf)
         self.serving = Serving(self.shelf, reads, bucket)
         self.subscriptions = Subscriptions(self.shelf, self.serving, reads)
         self.retention = Retention(self.shelf)
+        peers = Peers(self.shelf)
+        clients = Clients(self.shelf, self.admission, self.serving, self.subscriptions)
+        self._of_peers: dict[type, Callable[[Party, Any], None]] = {
+            Held: peers.held,
+            ReadyUpTo: peers.ready,
+            ConfirmedUpTo: peers.confirmed,
+            FloorAt: peers.floor,
+            OpeningOf: peers.opening,
+            Digests: peers.digests,
+        }
+        self._of_anybody: dict[type, Callable[[Party, Any], None]] = {
+            Publish: clients.publish,
+            Open: clients.open,
+            Follow: clients.follow,
+            Credit: clients.credit,
+            Subscribe: self.subscriptions.subscribe,
+            Unsubscribe: self.subscriptions.unsubscribe,
+            AskHeads: clients.ask_heads,
+            AskVotes: clients.ask_votes,
+            AskConfirmed: clients.ask_confirmed,
+            AskDigests: clients.ask_digests,
+            AskBodies: clients.ask_bodies,
+            AskOpening: clients.ask_opening,
+        }
+        self._bodies = peers.bodies
+
+    def step(self, sender: Party, message: Message) -> None:
+        """A message about this channel; a peer has shown its incarnation."""
+        kind = type(message)
+        handler = self._of_anybody.get(kind)
+        if handler is not None:
+            handler(sender, message)
+            return
+        is_peer = sender in self.context.peers
+        if isinstance(message, Bodies):
+            if not is_peer and sender != message.stream.publisher:
+                self.context.out.reject(sender, "bodies from a stranger")
+            elif self.context.repairs:
+                self._bodies(sender, message)
+        elif kind not in self._of_peers:
+            self.context.out.reject(sender, f"{kind.__name__} is not for a replica")
+        elif not is_peer:
+            self.context.out.reject(sender, f"{kind.__name__} from a client")
+        elif self.context.repairs:
+            self._of_peers[kind](sender, message)
 
     def restore(self, state: StreamState) -> None:
         """A stream that the store has; those with something left to say are put to work."""

@@ -14,8 +14,6 @@ from quorumcast.broker.rates import Bucket
 from quorumcast.broker.shelf import Entry, Shelf
 from quorumcast.core.ids import Party
 from quorumcast.core.limits import (
-    PULLS_BURST,
-    PULLS_PER_SECOND,
     READ_BYTES,
     READ_POSITIONS,
     READS_PER_CLIENT,
@@ -103,9 +101,7 @@ class Serving:
     def opening(self, party: Party, active: ReplicaStream, message: AskOpening) -> None:
         """What the session is the hash of."""
         if active.opening is not None:
-            self._out.send(
-                party, OpeningOf(message.stream, active.opening, active.certificate)
-            )
+            self._out.send(party, OpeningOf(message.stream, active.opening, active.certificate))
 
     def votes(self, party: Party, entry: Entry, message: AskVotes) -> None:
         """All statements from a position on; at rest, CONFIRMED says it all."""
@@ -126,9 +122,7 @@ class Serving:
 
     def _state(self, party: Party, entry: Entry, found: Range) -> None:
         if found.digests:
-            self._out.send(
-                party, Held(entry.stream, found.first, found.digests, found.signatures)
-            )
+            self._out.send(party, Held(entry.stream, found.first, found.digests, found.signatures))
 
     def confirmed(self, party: Party, entry: Entry, message: AskConfirmed) -> None:
         """CONFIRMED for exactly one position."""

@@ -206,9 +206,7 @@ class Shelf:
         if len(self._order) > 64 + 2 * len(self.entries):
             live = self.entries
             self._order = [
-                each
-                for each in self._order
-                if each[1] in live and live[each[1]].changed == each[0]
+                each for each in self._order if each[1] in live and live[each[1]].changed == each[0]
             ]
 
     def _rest(self, entry: Entry) -> None:
@@ -277,7 +275,7 @@ class Shelf:
     # -- listing -------------------------------------------------------------------------------
 
     def heads(self, since: int) -> tuple[int, list[Head], bool]:
-        """A page of the streams that changed after `since`: up to which counter, and is there more."""
+        """A page of the streams that changed after `since`, its last counter, and if there is more."""
         found: list[Head] = []
         start = bisect_right(self._order, since, key=lambda each: each[0])
         for counter, stream in self._order[start : start + 4 * HEADS_PAGE]:

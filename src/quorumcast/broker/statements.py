@@ -24,8 +24,8 @@ class Statements:
     """Hands peers' statements to their stream and reports contradictions.
 
     What contradicts: two HELD of one sender on one position above the confirmed one; two READY, or
-    two CONFIRMED, of one sender for one position with different chains. HELD against the sender's own
-    later READY or CONFIRMED is legal: these do not depend on what it voted.
+    two CONFIRMED, of one sender for one position with different chains. HELD against the sender's
+    own later READY or CONFIRMED is legal: these do not depend on what it voted.
     """
 
     def __init__(self, context: Context, shelf: Shelf) -> None:

@@ -59,8 +59,8 @@ class LaneState:
 class Publisher:
     """Publishes on any channel of a cluster; drive it as `core.machine` says.
 
-    `entropy` gives 64 random bits at each call; `sign` signs with the publisher's Ed25519 key and is
-    needed on signed channels only.
+    `entropy` gives 64 random bits at each call; `sign` signs with the publisher's Ed25519 key and
+    is needed on signed channels only.
 
     >>> cluster = Cluster(bytes(32), 1, ("r1", "r2", "r3", "r4"), 1, bytes(32))
     >>> publisher = Publisher("probe", cluster, [Channel("alerts")], b"", lambda: 7, None)

@@ -95,7 +95,7 @@ class Session:
 
     @property
     def done(self) -> bool:
-        """Whether everything in it is confirmed."""
+        """Whether everything in it is confirmed, or acknowledged where nothing confirms."""
         return self.confirmed == self.end
 
     @property
@@ -114,9 +114,7 @@ class Session:
             assert self._sign is not None, "a signed channel needs the publisher's key"
             for index in range(len(bodies)):
                 digest = digests[index * D : index * D + D]
-                message = publication_message(
-                    self._cluster.id, self.stream, first + index, digest
-                )
+                message = publication_message(self._cluster.id, self.stream, first + index, digest)
                 self._signatures.append(self._sign(message))
 
     def open(self, replica: Party) -> None:
@@ -234,6 +232,9 @@ class Session:
         if upto > self.acknowledged:
             first, self.acknowledged = self.acknowledged + 1, upto
             self._report(first, upto, self._held, confirmed=False)
+            if not self._channel.confirm:
+                self.confirmed = upto
+                self._release(upto)
 
     def confirm(self, replica: Party, message: ConfirmedUpTo) -> None:
         """A replica confirmed everything up to here, if the chain digest is ours."""
@@ -250,11 +251,15 @@ class Session:
             first, self.confirmed = self.confirmed + 1, upto
             self.acknowledged = max(self.acknowledged, upto)
             self._report(first, upto, self._confirmed, confirmed=True)
-            for _ in range(upto - self.path.base.seq):
-                self._bodies.popleft()
-                if self._signatures:
-                    self._signatures.popleft()
-            self.path.trim(upto)
+            self._release(upto)
+
+    def _release(self, upto: int) -> None:
+        """Nobody will ask for these bodies any more."""
+        for _ in range(upto - self.path.base.seq):
+            self._bodies.popleft()
+            if self._signatures:
+                self._signatures.popleft()
+        self.path.trim(upto)
 
     def _foreign(self, replica: Party, message: HeldUpTo | ConfirmedUpTo) -> bool:
         """Whether a replica speaks of what this publisher never sent: then it lies."""
@@ -287,11 +292,10 @@ class Session:
         count = len(message.digests) // D - (first - message.first)
         last = min(first + min(count, READ_POSITIONS) - 1, self.end)
         skip = (first - message.first) * D
-        if first > last or self.path.run(first, last) != (
-            message.digests[skip : skip + (last - first + 1) * D]
+        if (
+            first > last
+            or self.path.run(first, last) != (message.digests[skip : skip + (last - first + 1) * D])
         ):
             return
         run = self._runs(first, last)[0]
         self._out.send(replica, Bodies(self.stream, run.first, run.bodies, run.signatures))
-
-

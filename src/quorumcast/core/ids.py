@@ -40,9 +40,8 @@ class Stream(NamedTuple):
     lane: Lane
 
     def __repr__(self) -> str:
-        return (
-            f"{self.channel}/{self.publisher}/{self.session[:4].hex()}/{Lane(self.lane).name.lower()}"
-        )
+        session, lane = self.session[:4].hex(), Lane(self.lane).name.lower()
+        return f"{self.channel}/{self.publisher}/{session}/{lane}"
 
 
 class Incarnation(NamedTuple):

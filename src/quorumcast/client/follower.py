@@ -1,0 +1,414 @@
+"""One stream at a subscriber: what its replicas say, and what may be delivered of it.
+
+Upon Q equal votes at every position up to p (`ab`, and f+1 on `plain`), or a confirmation of p
+(f+1 CONFIRMED, 2f+1 READY or Q+f HELD, with the chain digest computed here):
+  deliver up to p, in order, bodies whose digest was recomputed.
+Upon heads or statements beyond what is here, or a body that is missing: pull from all replicas.
+Upon n-f floors above what was delivered: a gap; go on at the (n-f)-th highest floor plus one.
+
+The path that the tally follows is a guess at the content: the digests that at least f+1 replicas
+vote for, or, where only confirmations speak, those of the bodies that came. A wrong guess links no
+confirmation; then the full count looks at all other paths.
+"""
+
+from __future__ import annotations
+
+from quorumcast.auth.digests import Digester
+from quorumcast.broadcast.path import Path
+from quorumcast.broadcast.tally import Tally
+from quorumcast.broadcast.weigh import Weigher, agreed
+from quorumcast.client.anchor import Anchor
+from quorumcast.client.reading import Reading
+from quorumcast.core.evidence import Evidence, Weight
+from quorumcast.core.ids import Party, Position, Stream
+from quorumcast.core.limits import (
+    EARLY_BYTES,
+    EVIDENCE_PER_STREAM,
+    READ_POSITIONS,
+    REPEAT_MOST_SECONDS,
+)
+from quorumcast.core.messages import DIGEST_BYTES as D
+from quorumcast.core.messages import (
+    AskBodies,
+    AskConfirmed,
+    AskDigests,
+    AskVotes,
+    Bodies,
+    ConfirmedUpTo,
+    Credit,
+    Digests,
+    FloorAt,
+    Follow,
+    Held,
+    Message,
+    ReadyUpTo,
+)
+from quorumcast.core.outcomes import Delivery, Gap
+
+PATIENCE_SECONDS = 0.1
+"""How long something may be missing before it is asked for: mostly it is on its way."""
+
+CANDIDATE_BYTES = 64 * 1024
+"""Bodies kept for a stream that fewer than f+1 replicas announced."""
+
+
+class Follower:
+    """Follows one stream from `start`; `base` is where its chain is known, at or below that."""
+
+    def __init__(self, reading: Reading, stream: Stream, start: int, base: Position | None) -> None:
+        self.reading = reading
+        self.stream = stream
+        self.digester = Digester(reading.cluster.id, stream)
+        self.start = start
+        self.delivered = start - 1
+        self.announcers: dict[Party, None] = {}
+        self.ended = False
+        zero = Position(0, self.digester.origin)
+        known = base if base is not None else (zero if start == 1 else None)
+        if known is None and not reading.chained:
+            known = Position(start - 1, bytes(32))
+        self.tally = Tally(Path(known or zero), reading.window)
+        self.anchor = Anchor(self, anchored=known is not None)
+        self._bodies: dict[int, dict[Party, bytes]] = {}
+        self._sizes: dict[Party, int] = {}
+        self._asked: dict[Party, Path] = {}
+        self._questions: dict[Party, Position] = {}
+        self._through = self.delivered + reading.window
+        self._interval = PATIENCE_SECONDS
+        self._mark: int | None = None
+        self._turn = 0
+        self._accusations = EVIDENCE_PER_STREAM
+
+    # -- what replicas say ---------------------------------------------------------------------
+
+    @property
+    def believed(self) -> bool:
+        """Whether f+1 replicas announced the stream: then it exists."""
+        return len(self.announcers) >= self.reading.quorum.one_correct
+
+    def announce(self, replica: Party, position: int) -> None:
+        """A replica speaks of this stream."""
+        self.announcers[replica] = None
+        self.tally.heard(replica, position)
+        self.touch()
+
+    def touch(self) -> None:
+        """Settle this stream at the end of the turn."""
+        self.reading.touched[self] = None
+
+    def held(self, replica: Party, message: Held) -> None:
+        """A replica's votes."""
+        self.announce(replica, message.first + len(message.digests) // D - 1)
+        if not self.anchor.anchored:
+            return
+        clash = self.tally.held(replica, message.first, message.digests)
+        if clash is not None:
+            before = Held(message.stream, clash, self.tally.runs[replica].digest(clash) or b"")
+            at = (clash - message.first) * D
+            after = Held(message.stream, clash, message.digests[at : at + D])
+            self._accuse(replica, f"{replica} voted twice at position {clash}", before, after)
+
+    def ready(self, replica: Party, message: ReadyUpTo) -> None:
+        """A replica's READY."""
+        self.announce(replica, message.position)
+        if self.anchor.anchored:
+            earlier = self.tally.ready_at(replica, Position(message.position, message.chain))
+            if earlier is not None:
+                reason = f"{replica} is READY for two contents up to {message.position}"
+                self._accuse(replica, reason, ReadyUpTo(self.stream, *earlier), message)
+
+    def confirmed(self, replica: Party, message: ConfirmedUpTo) -> None:
+        """A replica's CONFIRMED."""
+        statement = Position(message.position, message.chain)
+        self.announce(replica, message.position)
+        self.anchor.word(replica, statement)
+        if self.anchor.anchored:
+            earlier = self.tally.confirmed_at(replica, statement)
+            if earlier is not None:
+                reason = f"{replica} confirms two contents up to {message.position}"
+                self._accuse(replica, reason, ConfirmedUpTo(self.stream, *earlier), message)
+
+    def floor(self, replica: Party, message: FloorAt) -> None:
+        """A replica dropped everything up to here."""
+        self.announce(replica, message.position)
+        self.anchor.floor(replica, message)
+        if message.confirmed:
+            said = ConfirmedUpTo(self.stream, message.position, message.chain)
+            self.confirmed(replica, said)
+
+    def digests(self, replica: Party, message: Digests) -> None:
+        """The digests under a statement; its chain proves them."""
+        self.anchor.digests(replica, message)
+        statement = self._questions.pop(replica, None)
+        base = self.tally.path.base
+        if statement is None or message.first != base.seq + 1:
+            return
+        if len(message.digests) // D == statement.seq - base.seq:
+            path = Path(base, message.digests)
+            if path.tip == statement:
+                self._asked[replica] = path
+                self._look_around()
+                self.touch()
+
+    def take_bodies(self, replica: Party, message: Bodies) -> None:
+        """Bodies, which are believed only when their digest is voted for or confirmed."""
+        self.announce(replica, message.first + len(message.bodies) - 1)
+        most = EARLY_BYTES if self.believed else CANDIDATE_BYTES
+        last = self.delivered + self.reading.window
+        for position, body in enumerate(message.bodies, message.first):
+            if not self.delivered < position <= last:
+                continue
+            copies = self._bodies.setdefault(position, {})
+            size = self._sizes.get(replica, 0) + len(body)
+            if replica not in copies and (size <= most or position == self.delivered + 1):
+                copies[replica] = body
+                self._sizes[replica] = size
+
+    def _accuse(self, replica: Party, reason: str, first: Message, second: Message) -> None:
+        if self._accusations > 0:
+            self._accusations -= 1
+            self.reading.out.accuse(
+                Evidence(Weight.LOCAL, frozenset({replica}), reason, self.stream, first, second)
+            )
+
+    def forget(self, replica: Party) -> None:
+        """What a replica said is dropped, because it announces too much."""
+        self.announcers.pop(replica, None)
+        self.tally.forget(replica)
+
+    # -- the end of a turn ---------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Deliver what may be delivered; see to what is missing."""
+        if not self.believed or self.ended:
+            return
+        if self.anchor.settle():
+            self._extend()
+            self._deliver(self._deliverable())
+        self._consider()
+
+    def _extend(self) -> None:
+        """Follow the votes of f+1 replicas, or the bodies where there are no votes."""
+        path, tally = self.tally.path, self.tally
+        need = self.reading.quorum.one_correct
+        before = path.end
+        base = path.base.seq
+        tails = sorted(
+            (
+                bytes(run.digests[(before + 1 - run.first) * D :])
+                for run in tally.runs.values()
+                if run.first <= before + 1 <= run.end
+            ),
+            key=len,
+            reverse=True,
+        )
+        if len(tails) >= need:
+            tail = tails[need - 1]
+            if sum(1 for each in tails if each.startswith(tail)) >= need:
+                path.extend(tail)
+            else:
+                path.extend(agreed(tally, None, need, before + 1))
+        while path.end < base + tally.window and not any(
+            run.first <= path.end + 1 <= run.end for run in tally.runs.values()
+        ):
+            body = self._likely(path.end + 1)
+            if body is None:
+                break
+            path.extend(self.digester.digest(path.end + 1, body))
+        if path.end > before:
+            tally.grown()
+
+    def _likely(self, position: int) -> bytes | None:
+        """The body that most replicas sent for a position."""
+        copies = list(self._bodies.get(position, {}).values())
+        return max(copies, key=copies.count) if copies else None
+
+    def _deliverable(self) -> int:
+        tally, quorum = self.tally, self.reading.quorum
+        confirmed = self._confirmed_upto()
+        if self.reading.channel.protocol == "bracha":
+            return confirmed
+        return max(confirmed, tally.held_by(quorum.votes))
+
+    def _confirmed_upto(self) -> int:
+        if not self.reading.chained:
+            return 0
+        tally, quorum = self.tally, self.reading.quorum
+        return max(
+            tally.confirmed.by(quorum.one_correct),
+            tally.ready.by(quorum.ready),
+            tally.held_by(quorum.certain),
+        )
+
+    def _deliver(self, upto: int) -> None:
+        first = self.delivered + 1
+        bodies: list[bytes] = []
+        path = self.tally.path
+        for position in range(first, min(upto, path.end) + 1):
+            body = self._checked(position, path.digest(position))
+            if body is None:
+                break
+            bodies.append(body)
+        if bodies:
+            last = first + len(bodies) - 1
+            confirmed = self._confirmed_upto() >= last
+            votes = self.tally.voters(last)
+            self.reading.out.deliver(Delivery(self.stream, first, tuple(bodies), votes, confirmed))
+            self._move(last)
+            self._interval = PATIENCE_SECONDS
+        elif upto > path.base.seq and path.base.seq < self.delivered:
+            self._rebase(min(upto, self.delivered, path.end))
+
+    def _move(self, last: int) -> None:
+        """Everything up to here was delivered, or lies before the start."""
+        for position in range(self.delivered + 1, last + 1):
+            for replica, body in self._bodies.pop(position, {}).items():
+                self._sizes[replica] -= len(body)
+        self.delivered = last
+        self._rebase(last)
+        window = self.reading.window
+        if self.delivered + window - self._through >= window // 2:
+            self._through = self.delivered + window
+            self.reading.to_replicas(Credit(self.stream, self._through))
+
+    def _rebase(self, position: int) -> None:
+        if position > self.tally.path.base.seq:
+            self.tally.path.trim(position)
+            self.tally.trimmed()
+            self._asked.clear()
+
+    def _checked(self, position: int, digest: bytes | None) -> bytes | None:
+        """A body at this position with this digest; false ones are thrown away."""
+        copies = self._bodies.get(position, {})
+        for replica, body in list(copies.items()):
+            if self.digester.digest(position, body) == digest:
+                return body
+            del copies[replica]
+            self._sizes[replica] -= len(body)
+            self.reading.out.reject(replica, f"a false body at position {position}")
+        return None
+
+    def resume(self, base: Position, gap: Gap | None) -> None:
+        """Go on from a confirmed position: the start's, or one after a gap."""
+        if gap is not None:
+            self.reading.out.deliver(gap)
+            self.ended = gap.ended
+            self._move_over(max(gap.last, self.delivered))
+        self.tally = Tally(Path(base), self.reading.window)
+        for replica in self.announcers:
+            self.tally.heard(replica, base.seq)
+        self._asked.clear()
+        if not self.ended:
+            self.follow()
+
+    def _move_over(self, last: int) -> None:
+        for position in [position for position in self._bodies if position <= last]:
+            for replica, body in self._bodies.pop(position).items():
+                self._sizes[replica] -= len(body)
+        self.delivered = last
+        self._through = last + self.reading.window
+
+    # -- pulling -------------------------------------------------------------------------------
+
+    @property
+    def behind(self) -> bool:
+        """Whether f+1 replicas spoke of more than was delivered."""
+        return self.tally.heard_by(self.reading.quorum.one_correct) > self.delivered
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to do until somebody speaks."""
+        return self.ended or (
+            not self.behind
+            and not self._bodies
+            and self.anchor.anchored
+            and self.tally.path.base.seq == self.delivered
+        )
+
+    def _consider(self) -> None:
+        key = (self, "pull")
+        agenda, now = self.reading.agenda, self.reading.now
+        if self.ended or (not self.behind and self.anchor.anchored):
+            self._mark, self._interval = None, PATIENCE_SECONDS
+            agenda.cancel(key)
+        elif self._mark is None:
+            self._mark = self.delivered
+            agenda.soon(key, now + self._interval)
+
+    def follow(self) -> None:
+        """Ask every replica for all from the next position on."""
+        for replica in self.reading.live:
+            self.follow_at(replica)
+
+    def follow_at(self, replica: Party) -> None:
+        """Ask one replica for all from the next position on."""
+        if self.anchor.anchored and not self.ended:
+            first = min(self.tally.path.base.seq, self.delivered) + 1
+            self.reading.out.send(
+                replica, Follow(self.stream, self.reading.version, first, self._through)
+            )
+
+    def pull(self) -> None:
+        """Something is missing for too long: ask for it, from all replicas."""
+        mark, self._mark = self._mark, None
+        if mark is not None and self.delivered > mark:
+            self._interval = PATIENCE_SECONDS
+        else:
+            self._interval = min(2 * self._interval, REPEAT_MOST_SECONDS)
+            self._pull()
+        self.touch()
+
+    def _pull(self) -> None:
+        if not self.anchor.anchored:
+            self.anchor.ask()
+            return
+        if self.reading.chained:
+            self._look_around()
+        deliverable = self._deliverable()
+        if deliverable > self.delivered:
+            self._ask_bodies(deliverable)
+        if not self.reading.channel.confirm:
+            return  # no repair
+        self.anchor.ask()
+        base = self.tally.path.base.seq
+        self.reading.to_replicas(AskVotes(self.stream, base + 1))
+        if self.tally.path.end > self.delivered:
+            self.reading.to_replicas(AskConfirmed(self.stream, self.tally.path.end))
+        if deliverable <= self.delivered:
+            self.follow()
+
+    def _look_around(self) -> None:
+        """Count on all paths; follow a better one, and ask about statements that fit none."""
+        tally, quorum = self.tally, self.reading.quorum
+        weigher = Weigher(tally, quorum, None, list(self._asked.values()))
+        _, confirmed, unlinked = weigher.weigh()
+        best = confirmed
+        if self.reading.channel.protocol != "bracha":
+            quorate = agreed(tally, None, quorum.votes, tally.path.base.seq + 1)
+            if len(quorate) // D > best.end - best.base.seq:
+                best = Path(tally.path.base, quorate)
+        if best.end > self._deliverable():
+            tally.replaced(best)
+        base = tally.path.base.seq
+        for replica, statement in unlinked.items():
+            if statement.seq > base and replica in self.reading.live:
+                self._questions[replica] = statement
+                ask = AskDigests(self.stream, base + 1, statement.seq)
+                self.reading.out.send(replica, ask)
+
+    def _ask_bodies(self, deliverable: int) -> None:
+        """Ask a holder for the next run of bodies that are missing; another one the next time."""
+        path = self.tally.path
+        first = self.delivered + 1
+        while self._bodies.get(first):
+            first += 1
+        last = min(deliverable, path.end, first + READ_POSITIONS - 1)
+        holders = [
+            replica for replica in self.reading.live if self.tally.match.get(replica, 0) >= first
+        ] or list(self.reading.live)
+        if first > last or not holders:
+            return
+        for _ in range(self.reading.cluster.faults + 1):  # one of them is correct
+            self._turn += 1
+            holder = holders[self._turn % len(holders)]
+            self.reading.out.send(holder, AskBodies(self.stream, first, path.run(first, last)))

@@ -1,0 +1,380 @@
+"""The subscriber machine: subscriptions with all replicas in, deliveries out.
+
+At each replica it first asks which streams there are, then subscribes with the counter of that
+answer: what the replica hears of later it sends from position 1, the others where `Follow` says.
+`latest` begins each stream after the (f+1)-th highest head that n-f replicas list.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Literal, TypeAlias
+
+from quorumcast.broadcast.tally import kth
+from quorumcast.client.follower import Follower
+from quorumcast.client.reading import Reading
+from quorumcast.core.channel import Channel
+from quorumcast.core.errors import ConfigError
+from quorumcast.core.ids import Cluster, Party, Position, Stream
+from quorumcast.core.limits import (
+    ACTIVE_STREAMS,
+    CANDIDATE_STREAMS,
+    HEADS_MOST_SECONDS,
+    PATTERNS,
+    REPEAT_SECONDS,
+)
+from quorumcast.core.machine import Agenda, Out, Ready
+from quorumcast.core.messages import (
+    AskHeads,
+    Bodies,
+    ConfirmedUpTo,
+    Digests,
+    FloorAt,
+    Head,
+    Heads,
+    Held,
+    Hello,
+    Message,
+    ReadyUpTo,
+    Subscribe,
+    SubscribeStatus,
+    Unsubscribe,
+)
+from quorumcast.core.outcomes import SubscriptionRefused
+from quorumcast.core.records import Loaded, Read
+
+Start: TypeAlias = Literal["earliest", "latest"] | Mapping[Stream, int]
+"""Where to begin: at the first position retained, after the last, or at named next positions."""
+
+
+class Desk:
+    """What a subscriber knows of one replica on one channel."""
+
+    def __init__(self) -> None:
+        self.since = 0
+        self.listed: dict[Stream, Head] = {}
+        """Heads of the first listing, until the starts are fixed."""
+        self.complete = False
+        self.subscribed = 0
+        self.accepted = 0
+        self.refused: str | None = None
+        self.interval = REPEAT_SECONDS
+        self.candidates: OrderedDict[Stream, None] = OrderedDict()
+
+
+class Subscription:
+    """One channel that is subscribed to."""
+
+    def __init__(self, reading: Reading, patterns: tuple[str, ...], start: Start) -> None:
+        self.reading = reading
+        self.patterns = patterns
+        self.start = start
+        self.fixed = start != "latest"
+        """Whether it is decided where streams begin."""
+        self.starts: dict[Stream, int] = dict(start) if isinstance(start, Mapping) else {}
+        self.desks: dict[Party, Desk] = {}
+        self.followers: dict[Stream, Follower] = {}
+        self.idle: OrderedDict[Stream, None] = OrderedDict()
+        """Followers with nothing to do, the one that was so for longest first."""
+        self.resting: dict[Stream, Position] = {}
+        """Streams that were idle for long: what was delivered of them, with its chain digest."""
+
+    def matches(self, stream: Stream) -> bool:
+        """Whether the subscription asks for this stream."""
+        return any(fnmatchcase(stream.publisher, pattern) for pattern in self.patterns)
+
+
+class Subscriber:
+    """Reads any channel of a cluster; drive it as `core.machine` says.
+
+    >>> cluster = Cluster(bytes(32), 1, ("r1", "r2", "r3", "r4"), 1, bytes(32))
+    >>> subscriber = Subscriber("screen", cluster, [Channel("alerts")])
+    >>> subscriber.subscribe("alerts", start="earliest")
+    >>> subscriber.linked("r1")
+    >>> subscriber.ready().messages["r1"]
+    [AskHeads(channel='alerts', since=0)]
+    """
+
+    def __init__(self, me: Party, cluster: Cluster, channels: Iterable[Channel]) -> None:
+        self.me = me
+        self.out = Out()
+        self.agenda = Agenda()
+        self._cluster = cluster
+        self._channels = {channel.name: channel.check(cluster) for channel in channels}
+        self._live: dict[Party, None] = {}
+        self._now = 0.0
+        self._subscriptions: dict[str, Subscription] = {}
+        self._versions: dict[str, int] = {}
+        self._handlers: dict[type, Callable[[Follower, Party, Any], None]] = {
+            Held: Follower.held,
+            ReadyUpTo: Follower.ready,
+            ConfirmedUpTo: Follower.confirmed,
+            FloorAt: Follower.floor,
+            Digests: Follower.digests,
+            Bodies: Follower.take_bodies,
+        }
+
+    # -- local calls ---------------------------------------------------------------------------
+
+    def subscribe(
+        self, channel: str, patterns: tuple[str, ...] = ("*",), start: Start = "latest"
+    ) -> None:
+        """Subscribe to publishers whose names match, or change the subscription to these.
+
+        Streams that were followed already go on where they are, if they still match.
+        """
+        if channel not in self._channels:
+            known = ", ".join(sorted(self._channels)) or "none"
+            raise ConfigError(f"there is no channel {channel}; there are: {known}")
+        if not 1 <= len(patterns) <= PATTERNS:
+            raise ConfigError(f"{len(patterns)} patterns: use 1 to {PATTERNS}")
+        old = self._subscriptions.get(channel)
+        reading = Reading(self._cluster, self._channels[channel], self.out, self.agenda, self._live)
+        if old is not None:
+            reading = old.reading
+        fresh = Subscription(reading, patterns, start)
+        reading.version = self._versions[channel] = self._versions.get(channel, 0) + 1
+        reading.now = self._now
+        self._subscriptions[channel] = fresh
+        if old is not None:
+            for stream, follower in old.followers.items():
+                if fresh.matches(stream):
+                    fresh.followers[stream] = follower
+                    fresh.starts[stream] = follower.start
+                else:
+                    self._drop(follower)
+            fresh.resting = {s: at for s, at in old.resting.items() if fresh.matches(s)}
+            fresh.idle = OrderedDict((s, None) for s in old.idle if fresh.matches(s))
+        for replica in self._live:
+            self._list(fresh, replica)
+
+    def unsubscribe(self, channel: str) -> None:
+        """End a subscription."""
+        old = self._subscriptions.pop(channel, None)
+        if old is not None:
+            for follower in old.followers.values():
+                self._drop(follower)
+            old.reading.to_replicas(Unsubscribe(channel, self._versions[channel]))
+            for replica in old.desks:
+                self.agenda.cancel((old, replica))
+
+    def _drop(self, follower: Follower) -> None:
+        follower.reading.touched.pop(follower, None)
+        self.agenda.cancel((follower, "pull"))
+
+    # -- the machine ---------------------------------------------------------------------------
+
+    def at(self, now: float) -> None:
+        """The time of this turn."""
+        self._now = now
+        for subscription in self._subscriptions.values():
+            subscription.reading.now = now
+
+    def linked(self, party: Party) -> None:
+        """A link to a replica is up: list its streams, then subscribe."""
+        self.unlinked(party)
+        self._live[party] = None
+        for subscription in self._subscriptions.values():
+            self._list(subscription, party)
+
+    def unlinked(self, party: Party) -> None:
+        """A link is gone."""
+        self._live.pop(party, None)
+        for subscription in self._subscriptions.values():
+            subscription.desks.pop(party, None)
+            self.agenda.cancel((subscription, party))
+
+    def step(self, sender: Party, message: Message) -> None:
+        """A message from a replica."""
+        if sender not in self._cluster.replicas:
+            self.out.reject(sender, "not a replica")
+            return
+        if isinstance(message, Hello):
+            return
+        if isinstance(message, Heads | SubscribeStatus):
+            subscription = self._subscriptions.get(message.channel)
+            if subscription is None or sender not in subscription.desks:
+                return
+            if isinstance(message, Heads):
+                self._heads(subscription, sender, message)
+            else:
+                self._status(subscription, sender, message)
+            return
+        handler = self._handlers.get(type(message))
+        if handler is None:
+            self.out.reject(sender, f"{type(message).__name__} is not for a subscriber")
+            return
+        stream: Stream = getattr(message, "stream")  # noqa: B009  every handled kind has one
+        follower = self._follower(sender, stream)
+        if follower is not None:
+            handler(follower, sender, message)
+
+    def tick(self) -> None:
+        """Pull what is missing; list again."""
+        for owner, name in self.agenda.due(self._now):
+            if name == "pull":
+                owner.pull()
+            elif name in owner.desks:
+                desk = owner.desks[name]
+                self._ask(owner, name, desk)
+                desk.interval = min(2 * desk.interval, HEADS_MOST_SECONDS)
+                self.agenda.set((owner, name), self._now + desk.interval)
+
+    def loaded(self, request: Read, result: Loaded) -> None:
+        """A subscriber reads nothing."""
+
+    def ready(self) -> Ready:
+        """All that follows from this turn."""
+        for subscription in self._subscriptions.values():
+            touched = subscription.reading.touched
+            while touched:
+                follower = next(iter(touched))
+                del touched[follower]
+                follower.settle()
+                self._rest(subscription, follower)
+        return self.out.take(self.agenda.next)
+
+    # -- listing and subscribing ---------------------------------------------------------------
+
+    def _list(self, subscription: Subscription, replica: Party) -> None:
+        desk = subscription.desks[replica] = Desk()
+        self._ask(subscription, replica, desk)
+        self.agenda.set((subscription, replica), self._now + desk.interval)
+
+    def _ask(self, subscription: Subscription, replica: Party, desk: Desk) -> None:
+        """Ask for what changed; subscribe again where the answer is missing."""
+        channel = subscription.reading.channel.name
+        self.out.send(replica, AskHeads(channel, desk.since))
+        if desk.complete and desk.accepted < subscription.reading.version:
+            self._subscribe_at(subscription, replica, desk)
+
+    def _heads(self, subscription: Subscription, replica: Party, message: Heads) -> None:
+        desk = subscription.desks[replica]
+        news = message.counter > desk.since
+        desk.since = max(desk.since, message.counter)
+        for head in message.heads:
+            if head.stream.channel == message.channel and subscription.matches(head.stream):
+                if subscription.fixed:
+                    self._listed(subscription, replica, head)
+                else:
+                    desk.listed[head.stream] = head
+        if message.more and message.heads:
+            self.out.send(replica, AskHeads(message.channel, desk.since))
+            return
+        if not desk.complete:
+            desk.complete = True
+            if not subscription.fixed:
+                self._fix(subscription)
+            elif desk.subscribed < subscription.reading.version:
+                self._subscribe_at(subscription, replica, desk)
+        elif news and desk.interval > 1.0:
+            desk.interval = 1.0
+            self.agenda.set((subscription, replica), self._now + desk.interval)
+
+    def _fix(self, subscription: Subscription) -> None:
+        """Decide where streams begin, once n-f replicas have listed theirs."""
+        quorum = subscription.reading.quorum
+        complete = [desk for desk in subscription.desks.values() if desk.complete]
+        if len(complete) < quorum.n - quorum.f:
+            return
+        streams = dict.fromkeys(stream for desk in complete for stream in desk.listed)
+        for stream in streams:
+            heads = [desk.listed[stream].last for desk in complete if stream in desk.listed]
+            subscription.starts.setdefault(stream, kth(heads, quorum.one_correct) + 1)
+        subscription.fixed = True
+        for replica, desk in subscription.desks.items():
+            for head in desk.listed.values():
+                self._listed(subscription, replica, head)
+            desk.listed = {}
+            if desk.complete:
+                self._subscribe_at(subscription, replica, desk)
+
+    def _listed(self, subscription: Subscription, replica: Party, head: Head) -> None:
+        resting = subscription.resting.get(head.stream)
+        if resting is not None and max(head.last, head.floor) <= resting.seq:
+            return
+        follower = self._follower(replica, head.stream)
+        if follower is not None:
+            follower.announce(replica, head.last)
+            follower.anchor.claims(replica, head.confirmed)
+            desk = subscription.desks[replica]
+            if desk.subscribed and follower.behind:
+                follower.touch()
+
+    def _subscribe_at(self, subscription: Subscription, replica: Party, desk: Desk) -> None:
+        reading = subscription.reading
+        desk.subscribed = reading.version
+        self.out.send(
+            replica,
+            Subscribe(
+                reading.channel.name,
+                reading.version,
+                subscription.patterns,
+                desk.since,
+                reading.window,
+            ),
+        )
+        for follower in subscription.followers.values():
+            follower.follow_at(replica)
+
+    def _status(self, subscription: Subscription, replica: Party, message: SubscribeStatus) -> None:
+        desk = subscription.desks[replica]
+        if message.version != subscription.reading.version:
+            return
+        if message.accepted:
+            desk.accepted = message.version
+            return
+        desk.refused = message.reason
+        refused = [each.refused for each in subscription.desks.values()]
+        if refused.count(message.reason) == subscription.reading.quorum.one_correct:
+            self.out.deliver(SubscriptionRefused(message.channel, message.reason))
+
+    # -- streams -------------------------------------------------------------------------------
+
+    def _follower(self, replica: Party, stream: Stream) -> Follower | None:
+        """The follower of a stream that a replica speaks of; new ones are on its account."""
+        subscription = self._subscriptions.get(stream.channel)
+        if subscription is None or replica not in subscription.desks or not subscription.fixed:
+            return None
+        if not subscription.matches(stream):
+            self.out.reject(replica, f"{stream} was not asked for")
+            return None
+        follower = subscription.followers.get(stream)
+        if follower is None:
+            base = subscription.resting.pop(stream, None)
+            start = base.seq + 1 if base is not None else subscription.starts.get(stream, 1)
+            follower = Follower(subscription.reading, stream, start, base)
+            subscription.followers[stream] = follower
+        if not follower.believed:
+            self._account(subscription, replica, stream)
+        return follower
+
+    def _account(self, subscription: Subscription, replica: Party, stream: Stream) -> None:
+        candidates = subscription.desks[replica].candidates
+        candidates.pop(stream, None)
+        candidates[stream] = None
+        if len(candidates) > CANDIDATE_STREAMS:
+            oldest = candidates.popitem(last=False)[0]
+            follower = subscription.followers.get(oldest)
+            if follower is not None and not follower.believed:
+                follower.forget(replica)
+                if not follower.announcers:
+                    self._drop(follower)
+                    del subscription.followers[oldest]
+
+    def _rest(self, subscription: Subscription, follower: Follower) -> None:
+        """Of streams with nothing to do, all but the latest keep only what was delivered."""
+        stream = follower.stream
+        if follower.believed:
+            for desk in subscription.desks.values():
+                desk.candidates.pop(stream, None)
+        idle = subscription.idle
+        idle.pop(stream, None)
+        if follower.believed and follower.idle:
+            idle[stream] = None
+            if len(idle) > ACTIVE_STREAMS:
+                oldest = subscription.followers.pop(idle.popitem(last=False)[0])
+                self._drop(oldest)
+                subscription.resting[oldest.stream] = oldest.tally.path.base
