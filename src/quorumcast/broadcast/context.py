@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Replicas:
     """What a replica knows of itself and its peers, over all channels.
 
-    `now` is the time of the turn; `live` are the parties with a link; `valid` are this replica's
-    incarnations in whose sessions it may vote.
+    `now` is the time of the turn; `valid` are this replica's incarnations in whose sessions it may
+    vote.
     """
 
     def __init__(self, me: Party, cluster: Cluster, out: Out, agenda: Agenda) -> None:
@@ -30,7 +30,8 @@ class Replicas:
         self.out = out
         self.agenda = agenda
         self.now = 0.0
-        self.live: dict[Party, None] = {}
+        self.live: dict[Party, int] = {}
+        """Parties with a link, and the number of that link."""
         self.valid: set[Incarnation] = set()
 
     def may_vote(self, opening: Opening) -> bool:

@@ -31,7 +31,9 @@ class Intake:
         """Take a run, up to position `limit`; returns why something in it is not acceptable."""
         stream = self._stream
         first, bodies, signatures = message.first, message.bodies, message.signatures
-        if stream.context.channel.signed and len(signatures) != len(bodies) * S:
+        if not stream.context.channel.signed:
+            signatures = b""
+        elif len(signatures) != len(bodies) * S:
             return "this channel takes signed publications only"
         head = stream.head
         if first <= head:

@@ -71,6 +71,11 @@ class Repair:
         behind = stream.tally.heard_by(stream.context.quorum.one_correct) > stream.head
         return self._certified is None and not behind
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether repeated attempts brought nothing."""
+        return self._interval >= REPEAT_MOST_SECONDS or self.idle
+
     def forget(self, peer: Party) -> None:
         """What a peer said is void."""
         self._asked.pop(peer, None)
@@ -342,7 +347,9 @@ class Repair:
             if stream.digester.digest(position, body) != wanted:
                 stream.context.out.reject(sender, f"body at {position} is not the one asked for")
                 break
-            signature = signed[index * S : index * S + S]
+            signature = b""
+            if stream.context.channel.signed:
+                signature = signed[index * S : index * S + S]
             if not self._signature_serves(position, wanted, signature):
                 stream.context.out.reject(sender, f"body at {position} without valid signature")
                 break
@@ -357,7 +364,7 @@ class Repair:
 
     def _signature_serves(self, position: int, digest: bytes, signature: bytes) -> bool:
         stream, context = self._stream, self._stream.context
-        if not context.channel.signed or self._certified is not None:
+        if not context.channel.signed:
             return True
         return verify_publication(
             stream.sign_key, context.cluster.id, stream.stream, position, digest, signature

@@ -23,6 +23,7 @@ from collections import deque
 
 from quorumcast.auth.digests import Digester
 from quorumcast.broadcast.context import Context
+from quorumcast.broadcast.notes import Fresh, Said
 from quorumcast.broadcast.path import Path
 from quorumcast.broadcast.repair import Repair
 from quorumcast.broadcast.tally import Tally
@@ -42,18 +43,6 @@ from quorumcast.core.records import (
     StreamState,
     Tainted,
 )
-
-
-class Fresh:
-    """What was voted for in this turn and is to be forwarded, from `first` on."""
-
-    __slots__ = ("bodies", "digests", "first", "signatures")
-
-    def __init__(self, first: int) -> None:
-        self.first = first
-        self.digests = bytearray()
-        self.bodies: list[bytes] = []
-        self.signatures = bytearray()
 
 
 class ReplicaStream:
@@ -101,6 +90,7 @@ class ReplicaStream:
         """Bytes of bodies that were confirmed and that retention has not counted yet."""
         self.shown: tuple[int, int] = (0, 0)
         """READY and CONFIRMED as subscribers were last told."""
+        self.said = Said(0)
 
     # -- life ----------------------------------------------------------------------------------
 
@@ -134,6 +124,7 @@ class ReplicaStream:
         self.confirmed = state.confirmed
         self.path = Path(state.confirmed, state.votes)
         self.signatures = bytearray(state.signatures)
+        self.sizes.extend([0] * (len(state.votes) // D))
         self.tally = Tally(self.path, self.context.channel.window)
         self.ready = state.confirmed
         if state.ready.seq > state.confirmed.seq:
@@ -387,6 +378,14 @@ class ReplicaStream:
             and self.repair.idle
             and self.teller.idle
         )
+
+    @property
+    def stuck(self) -> bool:
+        """Whether all that can be said was said often enough, and nobody can help.
+
+        A faulty publisher makes such streams; they wait in the store until somebody speaks.
+        """
+        return self.fresh is None and self.teller.exhausted and self.repair.exhausted
 
 
 def _runs(positions: list[int]) -> list[tuple[int, int]]:

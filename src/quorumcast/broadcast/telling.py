@@ -37,7 +37,16 @@ class Teller:
     @property
     def idle(self) -> bool:
         """Whether nothing is left to tell or to repeat."""
-        return not self._answers and (not self._lagging() or self._repeats >= REPEATS)
+        return not self._answers and (not self._lagging(self._stated) or self.exhausted)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether it was all repeated as often as it may be."""
+        return self._repeats >= REPEATS
+
+    @property
+    def _stated(self) -> int:
+        return max(self._told, self._ready, self._confirmed)
 
     def claimed_by(self, peer: Party, position: int) -> None:
         """A peer states CONFIRMED up to here: below, it need not be told anything."""
@@ -124,20 +133,20 @@ class Teller:
             said.append(ReadyUpTo(stream.stream, *stream.ready))
         return said
 
-    def _lagging(self) -> list[Party]:
-        """Peers with a link that have not confirmed what was stated before the last repetition."""
+    def _lagging(self, position: int) -> list[Party]:
+        """Peers with a link that have not confirmed what was stated up to a position."""
         live = self._stream.context.replicas.live
         return [
             peer
             for peer in self._stream.context.peers
-            if peer in live and self._claimed.get(peer, 0) < self._said
+            if peer in live and self._claimed.get(peer, 0) < position
         ]
 
     def repeat(self) -> None:
         """Say again to whoever has not confirmed what was said a while ago."""
         stream, context = self._stream, self._stream.context
-        lagging = self._lagging()
-        self._said = max(self._told, self._ready, self._confirmed)
+        lagging = self._lagging(self._said)
+        self._said = self._stated
         if lagging:
             said = self.everything(0, min(self._told, stream.head))
             for peer in lagging:
@@ -145,5 +154,5 @@ class Teller:
                     context.out.send(peer, message)
             self._repeats += 1
             self._interval = min(2 * self._interval, REPEAT_MOST_SECONDS)
-        if self._lagging() and self._repeats < REPEATS:
+        if self._lagging(self._said) and not self.exhausted:
             context.agenda.soon((stream, "repeat"), context.now + self._interval)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from quorumcast.auth.digests import session_of
 from quorumcast.broadcast.context import Context
+from quorumcast.broadcast.notes import Said
 from quorumcast.broadcast.stream import ReplicaStream
 from quorumcast.broker.shelf import Entry, Shelf
 from quorumcast.core.ids import Lane, Opening, Party, Stream
@@ -45,9 +46,6 @@ class Admission:
         """Bytes of bodies voted for and not confirmed, by publisher; none are zero."""
         self._counted: dict[Stream, int] = {}
         self._unconfirmed: dict[tuple[Party, Lane], dict[Stream, None]] = {}
-        self._credit: dict[Stream, int] = {}
-        """Credit given to publishers with a link; forgotten when the link goes."""
-        self._acknowledged: dict[Stream, tuple[int, int]] = {}
 
     # -- opening -------------------------------------------------------------------------------
 
@@ -95,8 +93,7 @@ class Admission:
             out.send(publisher, Status(stream, StatusCode.WAIT, active.head, reason))
         else:
             out.send(publisher, Status(stream, StatusCode.OK, active.head))
-        self._acknowledged.pop(stream, None)
-        self._credit.pop(stream, None)
+        active.said = Said(0)
         self.acknowledge(active)
 
     # -- publishing ----------------------------------------------------------------------------
@@ -122,7 +119,7 @@ class Admission:
             code = StatusCode.BLOCKED if blocked else StatusCode.WAIT
             out.send(publisher, Status(stream, code, limit))
         if active.head == head and last <= head:  # a repetition: its answer may be lost
-            self._acknowledged.pop(stream, None)
+            active.said.held = active.said.confirmed = 0
             active.touch()
         self.count(active)
 
@@ -191,26 +188,18 @@ class Admission:
         publisher = stream.publisher
         if publisher not in self._context.replicas.live or active.opening is None:
             return
-        out = self._context.out
+        out, link = self._context.out, self._context.replicas.live[publisher]
+        said = active.said
+        if said.link != link:  # what was said over an earlier link may be lost
+            said = active.said = Said(link)
         tip, confirmed = active.path.tip, active.confirmed
-        said = self._acknowledged.get(stream, (0, 0))
-        if tip.seq > said[0]:
+        if tip.seq > said.held:
             out.send(publisher, HeldUpTo(stream, *tip))
-        if confirmed.seq > said[1]:
+            said.held = tip.seq
+        if confirmed.seq > said.confirmed:
             out.send(publisher, ConfirmedUpTo(stream, *confirmed))
-        self._acknowledged[stream] = (tip.seq, confirmed.seq)
+            said.confirmed = confirmed.seq
         through = self._through(active)
-        given = self._credit.get(stream, 0)
-        if through > given and (
-            through - given >= self._context.channel.window // 4
-            or given == 0
-            or given <= tip.seq + self._context.channel.alpha
-        ):
-            self._credit[stream] = through
+        if through > said.credit <= tip.seq + self._context.channel.alpha:
+            said.credit = through
             out.send(publisher, Credit(stream, through))
-
-    def unlinked(self, publisher: Party) -> None:
-        """The publisher's link is gone: what was said to it may be lost."""
-        for kept in (self._credit, self._acknowledged):
-            for stream in [stream for stream in kept if stream.publisher == publisher]:
-                del kept[stream]

@@ -133,4 +133,5 @@ class Desk:
     def unlinked(self, party: Party) -> None:
         """A party's link is gone."""
         self.subscriptions.unlinked(party)
-        self.admission.unlinked(party)
+        if party not in self.context.peers:
+            self.shelf.gone(party)

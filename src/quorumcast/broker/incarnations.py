@@ -7,6 +7,9 @@ from quorumcast.core.ids import Incarnation, Party
 from quorumcast.core.messages import Hello
 from quorumcast.core.records import Incarnated
 
+_CHANGE_SECONDS = 1.0
+"""How often a peer may change its incarnation: each change costs a pass over all streams."""
+
 
 class Incarnations:
     """Who lives which life; a peer's new one cancels what it stated.
@@ -21,6 +24,7 @@ class Incarnations:
         self._seen += [Incarnation(0, 0)] * (len(replicas.cluster.replicas) - len(self._seen))
         self._seen[replicas.index] = self.current
         self._greeted: dict[Party, None] = {}
+        self._changed: dict[Party, float] = {}
         replicas.valid = {incarnation for incarnation, _ in life.valid}
 
     @property
@@ -45,8 +49,10 @@ class Incarnations:
         self._greeted[peer] = None
         index = self._replicas.cluster.replicas.index(peer)
         old = self._seen[index]
-        if hello.incarnation <= old:
+        now = self._replicas.now
+        if hello.incarnation <= old or now < self._changed.get(peer, -1.0) + _CHANGE_SECONDS:
             return False
+        self._changed[peer] = now
         self._seen[index] = hello.incarnation
         self._store()
         return old.counter > 0

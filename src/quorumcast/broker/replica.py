@@ -75,6 +75,7 @@ class Replica:
         }
         self._exchange = Exchange(self.replicas, self.desks, self.incarnations)
         self._started = False
+        self._links = 0
         self._peers = frozenset(self.replicas.peers)
 
     # -- the machine ---------------------------------------------------------------------------
@@ -90,12 +91,13 @@ class Replica:
     def linked(self, party: Party) -> None:
         """A link is up: show this replica's incarnation, and exchange heads with a peer."""
         self.unlinked(party)
-        self.replicas.live[party] = None
+        self._links += 1
+        self.replicas.live[party] = self._links
         self._exchange.linked(party)
 
     def unlinked(self, party: Party) -> None:
         """A link is gone."""
-        if self.replicas.live.pop(party, self) is self:
+        if self.replicas.live.pop(party, None) is None:
             return
         self.incarnations.unlinked(party)
         self._exchange.unlinked(party)

@@ -46,6 +46,8 @@ class Retention:
                 entry.oldest_at = now
         else:
             entry.oldest_at = None
+        if active.floor.seq > entry.floor.seq:  # taken over from peers, over what was counted
+            self._events -= max(0, min(before.seq, active.floor.seq) - entry.floor.seq)
         gained = active.confirmed.seq - max(before.seq, active.floor.seq)
         if gained <= 0:
             return

@@ -107,18 +107,18 @@ class Serving:
         """All statements from a position on; at rest, CONFIRMED says it all."""
         self.floor_if_below(party, entry, message.first)
         active = entry.active
-        if active is None:
-            if entry.confirmed.seq > 0:
-                self._out.send(party, ConfirmedUpTo(entry.stream, *entry.confirmed))
-            return
-        for said in active.teller.everything(message.first, active.head):
-            self._out.send(party, said)
-        base = active.path.base.seq
-        first = max(message.first, active.confirmed.seq + 1)
-        if first <= base:  # votes that are no longer in memory, on channels without the 2α limit
+        if active is not None:
+            for said in active.teller.everything(message.first, active.head):
+                self._out.send(party, said)
+        elif entry.confirmed.seq > 0:
+            self._out.send(party, ConfirmedUpTo(entry.stream, *entry.confirmed))
+        if not self._context.limited:  # there a confirmation is no vote for what lies below it
+            first = max(message.first, entry.floor.seq + 1)
+            base = active.path.base.seq if active is not None else entry.head
             last = min(base, first + READ_POSITIONS - 1)
-            request = ReadRange(entry.stream, first, last, 0)
-            self._reads.ask(party, request, lambda found: self._state(party, entry, found))
+            if first <= last:
+                request = ReadRange(entry.stream, first, last, 0)
+                self._reads.ask(party, request, lambda found: self._state(party, entry, found))
 
     def _state(self, party: Party, entry: Entry, found: Range) -> None:
         if found.digests:

@@ -216,7 +216,9 @@ class Shelf:
         resting.pop(entry.stream, None)
         if active is None or intake is None:
             return
-        if entry.stored and active.settled and intake.idle:
+        if entry.stored and intake.idle and active.stuck:
+            self.put_away(entry)
+        elif entry.stored and intake.idle and active.settled:
             resting[entry.stream] = None
             if len(resting) > ACTIVE_STREAMS:
                 self.put_away(self.entries[resting.popitem(last=False)[0]])
@@ -268,6 +270,12 @@ class Shelf:
         if not any(stream in heard for heard in self._foreign.values()):
             self.remove(entry)
 
+    def gone(self, party: Party) -> None:
+        """A client is gone: what it opened and did not use goes too."""
+        for stream in list(self._foreign.get(party, ())):
+            self._unhear(party, stream)
+        self._foreign.pop(party, None)
+
     def _not_foreign(self, stream: Stream) -> None:
         for heard in self._foreign.values():
             heard.pop(stream, None)
@@ -275,7 +283,7 @@ class Shelf:
     # -- listing -------------------------------------------------------------------------------
 
     def heads(self, since: int) -> tuple[int, list[Head], bool]:
-        """A page of the streams that changed after `since`, its last counter, and if there is more."""
+        """A page of the streams that changed after `since`, its last counter, and is there more."""
         found: list[Head] = []
         start = bisect_right(self._order, since, key=lambda each: each[0])
         for counter, stream in self._order[start : start + 4 * HEADS_PAGE]:

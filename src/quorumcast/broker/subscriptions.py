@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections import deque
 from fnmatch import fnmatchcase
 
-from quorumcast.broadcast.stream import Fresh, ReplicaStream
+from quorumcast.broadcast.notes import Fresh
+from quorumcast.broadcast.stream import ReplicaStream
 from quorumcast.broker.serving import Reads, Serving
 from quorumcast.broker.shelf import Entry, Shelf
 from quorumcast.core.ids import Lane, Party, Stream
@@ -212,7 +213,7 @@ class Subscriptions:
         """The votes of a turn, and the bodies that it is this replica's turn to send."""
         stream = active.stream
         news: list[Message] = []
-        skip = max(0, active.confirmed.seq + 1 - fresh.first)
+        skip = max(0, self._vouched(active.confirmed.seq) + 1 - fresh.first)
         if skip < len(fresh.bodies):
             digests = bytes(fresh.digests[skip * D :])
             news.append(
@@ -245,6 +246,10 @@ class Subscriptions:
             bodies, signatures = bodies[end - first + 1 :], signatures[(end - first + 1) * S :]
             first = end + 1
         return sent
+
+    def _vouched(self, confirmed: int) -> int:
+        """Up to where CONFIRMED stands for the votes: on Byzantine channels, where it is stated."""
+        return confirmed if self._context.limited else 0
 
     # -- from the store ------------------------------------------------------------------------
 
@@ -300,8 +305,9 @@ class Subscriptions:
         signatures = found.signatures[: len(bodies) * S]
         for message in self._bodies(stream, found.first, tuple(bodies), signatures):
             self._out.send(party, message)
-        if last > entry.confirmed.seq:
-            first = max(found.first, entry.confirmed.seq + 1)
+        vouched = self._vouched(entry.confirmed.seq)
+        if last > vouched:
+            first = max(found.first, vouched + 1)
             skip = first - found.first
             self._out.send(
                 party, Held(stream, first, found.digests[skip * D :], found.signatures[skip * S :])

@@ -18,6 +18,7 @@ from quorumcast.broadcast.path import Path
 from quorumcast.broadcast.tally import Tally
 from quorumcast.broadcast.weigh import Weigher, agreed
 from quorumcast.client.anchor import Anchor
+from quorumcast.client.copies import Copies
 from quorumcast.client.reading import Reading
 from quorumcast.core.evidence import Evidence, Weight
 from quorumcast.core.ids import Party, Position, Stream
@@ -69,8 +70,7 @@ class Follower:
             known = Position(start - 1, bytes(32))
         self.tally = Tally(Path(known or zero), reading.window)
         self.anchor = Anchor(self, anchored=known is not None)
-        self._bodies: dict[int, dict[Party, bytes]] = {}
-        self._sizes: dict[Party, int] = {}
+        self._copies = Copies()
         self._asked: dict[Party, Path] = {}
         self._questions: dict[Party, Position] = {}
         self._through = self.delivered + reading.window
@@ -156,13 +156,8 @@ class Follower:
         most = EARLY_BYTES if self.believed else CANDIDATE_BYTES
         last = self.delivered + self.reading.window
         for position, body in enumerate(message.bodies, message.first):
-            if not self.delivered < position <= last:
-                continue
-            copies = self._bodies.setdefault(position, {})
-            size = self._sizes.get(replica, 0) + len(body)
-            if replica not in copies and (size <= most or position == self.delivered + 1):
-                copies[replica] = body
-                self._sizes[replica] = size
+            if self.delivered < position <= last:
+                self._copies.add(replica, position, body, most, self.delivered + 1)
 
     def _accuse(self, replica: Party, reason: str, first: Message, second: Message) -> None:
         if self._accusations > 0:
@@ -211,17 +206,12 @@ class Follower:
         while path.end < base + tally.window and not any(
             run.first <= path.end + 1 <= run.end for run in tally.runs.values()
         ):
-            body = self._likely(path.end + 1)
+            body = self._copies.likely(path.end + 1)
             if body is None:
                 break
             path.extend(self.digester.digest(path.end + 1, body))
         if path.end > before:
             tally.grown()
-
-    def _likely(self, position: int) -> bytes | None:
-        """The body that most replicas sent for a position."""
-        copies = list(self._bodies.get(position, {}).values())
-        return max(copies, key=copies.count) if copies else None
 
     def _deliverable(self) -> int:
         tally, quorum = self.tally, self.reading.quorum
@@ -261,9 +251,7 @@ class Follower:
 
     def _move(self, last: int) -> None:
         """Everything up to here was delivered, or lies before the start."""
-        for position in range(self.delivered + 1, last + 1):
-            for replica, body in self._bodies.pop(position, {}).items():
-                self._sizes[replica] -= len(body)
+        self._copies.drop(last)
         self.delivered = last
         self._rebase(last)
         window = self.reading.window
@@ -279,12 +267,10 @@ class Follower:
 
     def _checked(self, position: int, digest: bytes | None) -> bytes | None:
         """A body at this position with this digest; false ones are thrown away."""
-        copies = self._bodies.get(position, {})
-        for replica, body in list(copies.items()):
+        for replica, body in self._copies.at(position):
             if self.digester.digest(position, body) == digest:
                 return body
-            del copies[replica]
-            self._sizes[replica] -= len(body)
+            self._copies.remove(replica, position)
             self.reading.out.reject(replica, f"a false body at position {position}")
         return None
 
@@ -302,9 +288,7 @@ class Follower:
             self.follow()
 
     def _move_over(self, last: int) -> None:
-        for position in [position for position in self._bodies if position <= last]:
-            for replica, body in self._bodies.pop(position).items():
-                self._sizes[replica] -= len(body)
+        self._copies.drop(last)
         self.delivered = last
         self._through = last + self.reading.window
 
@@ -320,7 +304,7 @@ class Follower:
         """Whether there is nothing to do until somebody speaks."""
         return self.ended or (
             not self.behind
-            and not self._bodies
+            and self._copies.empty
             and self.anchor.anchored
             and self.tally.path.base.seq == self.delivered
         )
@@ -400,7 +384,7 @@ class Follower:
         """Ask a holder for the next run of bodies that are missing; another one the next time."""
         path = self.tally.path
         first = self.delivered + 1
-        while self._bodies.get(first):
+        while self._copies.at(first):
             first += 1
         last = min(deliverable, path.end, first + READ_POSITIONS - 1)
         holders = [
