@@ -18,6 +18,7 @@ from quorumcast.core.messages import (
     Follow,
     Open,
     Publish,
+    Release,
     Status,
     StatusCode,
 )
@@ -62,6 +63,11 @@ class Clients:
             key = self._shelf.sign_key(stream, message.certificate) or b""
             active.open(message.opening, message.certificate, key)
         self._admission.opened(active)
+
+    def release(self, sender: Party, message: Release) -> None:
+        """A publisher gives up a place that it did not use."""
+        if message.stream.publisher == sender:
+            self._shelf.release(message.stream, sender)
 
     def publish(self, sender: Party, message: Publish) -> None:
         """A publisher's publications."""

@@ -36,6 +36,7 @@ from quorumcast.core.messages import (
     OpeningOf,
     Publish,
     ReadyUpTo,
+    Release,
     Subscribe,
     Unsubscribe,
 )
@@ -66,6 +67,7 @@ class Desk:
         self._of_anybody: dict[type, Callable[[Party, Any], None]] = {
             Publish: clients.publish,
             Open: clients.open,
+            Release: clients.release,
             Follow: clients.follow,
             Credit: clients.credit,
             Subscribe: self.subscriptions.subscribe,

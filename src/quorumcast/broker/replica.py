@@ -189,6 +189,10 @@ class Replica:
         age = max(desk.channel.retention.age_seconds for desk in self.desks.values())
         self.incarnations.renew(incarnation, self.replicas.now, age)
         self._exchange.greet()
+        for desk in self.desks.values():  # peers take the new one for a loss of memory
+            for entry in desk.shelf.entries.values():
+                if entry.active is not None:
+                    entry.active.teller.restated()
 
     def _hello(self, sender: Party, message: Hello) -> None:
         if sender not in self._peers:

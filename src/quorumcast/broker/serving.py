@@ -199,7 +199,10 @@ class Serving:
                 if not run:
                     first = position
                 run.append(body)
-            elif run:
+                continue
+            if body is None and index < len(found.bodies) and position <= entry.confirmed.seq:
+                self._out.send(party, FloorAt(entry.stream, position, NO_CHAIN, False))
+            if run:
                 start = (first - found.first) * S
                 signatures = found.signatures[start : start + len(run) * S]
                 self._out.send(party, Bodies(entry.stream, first, tuple(run), signatures))

@@ -270,6 +270,11 @@ class Shelf:
         if not any(stream in heard for heard in self._foreign.values()):
             self.remove(entry)
 
+    def release(self, stream: Stream, party: Party) -> None:
+        """A party has no use for a stream that it opened."""
+        if stream in self._foreign.get(party, ()):
+            self._unhear(party, stream)
+
     def gone(self, party: Party) -> None:
         """A client is gone: what it opened and did not use goes too."""
         for stream in list(self._foreign.get(party, ())):

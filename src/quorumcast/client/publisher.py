@@ -19,6 +19,7 @@ from quorumcast.core.ids import Cluster, Incarnation, Lane, Opening, Party, Stre
 from quorumcast.core.limits import (
     BODY_BYTES,
     HANDOVER_SECONDS,
+    HEADS_MOST_SECONDS,
     OPEN_BACKOFF_MOST_SECONDS,
     OPEN_BACKOFF_SECONDS,
     REPEAT_SECONDS,
@@ -38,6 +39,10 @@ from quorumcast.core.messages import (
 from quorumcast.core.outcomes import OutcomeUnknown, Refused, Ticket
 from quorumcast.core.records import Loaded, Read
 
+_ATTEMPTS = 4
+"""After so many fruitless attempts to get credit from a quorum, places are given up for a while:
+others may be short of just these."""
+
 
 class LaneState:
     """One lane of one channel: what waits, the session in use, and those left behind."""
@@ -54,6 +59,8 @@ class LaneState:
         """Sessions left before they were confirmed, and when they stop counting."""
         self.leaving_since: float | None = None
         self.refused: str | None = None
+        self.attempts = 0
+        """How often credit was asked for again."""
 
 
 class Publisher:
@@ -162,8 +169,8 @@ class Publisher:
                 pause = key.repeat(self._live) if key.stream in self._sessions else None
                 if pause is not None:
                     self.agenda.set(key, self._now + pause)
-            elif isinstance(key, LaneState) and key.session is not None and key.waiting:
-                self.agenda.set(key, self._now + key.session.urge(self._live))
+            elif isinstance(key, LaneState):
+                self._urge(key)
 
     def loaded(self, request: Read, result: Loaded) -> None:
         """A publisher reads nothing."""
@@ -173,6 +180,20 @@ class Publisher:
         for state in self._lanes.values():
             self._settle(state)
         return self.out.take(self.agenda.next)
+
+    def _urge(self, state: LaneState) -> None:
+        """Publications wait: ask for credit again; short of a quorum, give way and come back."""
+        session = state.session
+        if session is None or not state.waiting:
+            return
+        state.attempts += 1
+        if session.crowded_out and state.attempts % _ATTEMPTS == 0:
+            session.release(self._live)
+            pause = min(2.0 ** (state.attempts // _ATTEMPTS), HEADS_MOST_SECONDS)
+            pause *= 0.5 + self._entropy() % 1024 / 1024  # so that two do not collide for ever
+        else:
+            pause = session.urge(self._live)
+        self.agenda.set(state, self._now + pause)
 
     # -- lanes ---------------------------------------------------------------------------------
 

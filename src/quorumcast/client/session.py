@@ -29,6 +29,7 @@ from quorumcast.core.messages import (
     HeldUpTo,
     Open,
     Publish,
+    Release,
     Status,
     StatusCode,
 )
@@ -38,7 +39,7 @@ from quorumcast.core.outcomes import Acknowledged
 class Copy:
     """What a session knows of one replica."""
 
-    __slots__ = ("answered", "credit", "held", "rejected", "sent")
+    __slots__ = ("answered", "credit", "held", "rejected", "sent", "waits")
 
     def __init__(self) -> None:
         self.answered = False
@@ -47,6 +48,8 @@ class Copy:
         self.sent = 0
         self.held = 0
         self.rejected: str | None = None
+        self.waits = False
+        """It has no place, or no share, for this stream now."""
 
 
 class Session:
@@ -185,6 +188,18 @@ class Session:
         self._interval = min(2 * self._interval, REPEAT_MOST_SECONDS)
         return self._interval
 
+    def release(self, live: dict[Party, None]) -> None:
+        """Give up the places that replicas keep for a session in which nothing was published."""
+        for replica in live:
+            self._out.send(replica, Release(self.stream))
+        for copy in self.copies.values():
+            copy.answered, copy.credit, copy.waits = False, 0, False
+
+    @property
+    def crowded_out(self) -> bool:
+        """Whether nothing was published yet and a replica has no place for this session."""
+        return self.end == 0 and any(copy.waits for copy in self.copies.values())
+
     def unlinked(self, replica: Party) -> None:
         """What was sent to it may be lost; it gives credit anew."""
         copy = self.copies[replica]
@@ -202,12 +217,24 @@ class Session:
             copy.credit = 0
             self.closed_by = replica
         elif message.code is StatusCode.REJECTED:
+            if copy.rejected is None:
+                self._out.accuse(
+                    Evidence(
+                        Weight.SUSPICION,
+                        frozenset({replica}),
+                        f"{replica} rejects: {message.reason}",
+                        self.stream,
+                        None,
+                        message,
+                    )
+                )
             copy.rejected = message.reason
             reasons = [each.rejected for each in self.copies.values()]
             if reasons.count(message.reason) >= self._quorum.one_correct:
                 return message.reason
         else:  # WAIT, BLOCKED: nothing above this is taken now; credit comes when it is
             copy.answered = True
+            copy.waits = message.code is StatusCode.WAIT
             copy.credit = min(copy.credit, message.position)
             copy.sent = min(copy.sent, max(message.position, copy.held))
         return None

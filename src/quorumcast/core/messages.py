@@ -66,6 +66,12 @@ class Open(_Message, frozen=True):
     certificate: bytes
 
 
+class Release(_Message, frozen=True):
+    """A publisher that found no quorum gives its place up: drop the stream if it is empty."""
+
+    stream: Stream
+
+
 class Publish(_Message, frozen=True):
     """A run of consecutive publications, from position `first`."""
 
@@ -277,6 +283,7 @@ class SubscribeStatus(_Message, frozen=True):
 Message: TypeAlias = (
     Hello
     | Open
+    | Release
     | Publish
     | Status
     | Credit
