@@ -37,7 +37,7 @@ from quorumcast.core.messages import (
     Status,
 )
 from quorumcast.core.outcomes import OutcomeUnknown, Refused, Ticket
-from quorumcast.core.records import Loaded, Read
+from quorumcast.core.records import Loaded, Read, SessionEnded, SessionOpened, SessionState
 
 _ATTEMPTS = 4
 """After so many fruitless attempts to get credit from a quorum, places are given up for a while:
@@ -83,6 +83,8 @@ class Publisher:
         certificate: bytes,
         entropy: Callable[[], int],
         sign: Callable[[bytes], bytes] | None,
+        *,
+        journal: bool = False,
     ) -> None:
         self.me = me
         self.out = Out()
@@ -92,6 +94,7 @@ class Publisher:
         self._certificate = certificate
         self._entropy = entropy
         self._sign = sign
+        self._journal = journal
         self._now = 0.0
         self._live: dict[Party, None] = {}
         self._hellos: dict[Party, Hello] = {}
@@ -118,13 +121,30 @@ class Publisher:
             raise ConfigError(
                 f"a body of {len(body)} bytes is too large: use at most {BODY_BYTES}, or several"
             )
-        state = self._lanes.get((channel, lane))
-        if state is None:
-            state = LaneState(self._channels[channel], lane)
-            self._lanes[channel, lane] = state
+        state = self._lane(channel, lane)
         state.waiting.append(body)
         state.tickets += 1
         return Ticket(channel, lane, state.tickets)
+
+    def resume(self, sessions: Iterable[SessionState]) -> None:
+        """Finish the sessions that a journal kept, before new ones are opened."""
+        assert self._journal, "only a publisher with a journal has sessions to finish"
+        for kept in sessions:
+            state = self._lane(kept.stream.channel, Lane(kept.stream.lane))
+            session = self._session(state, kept.opening, kept.stream)
+            session.tickets = state.placed - kept.confirmed.seq
+            session.resume(kept.confirmed, kept.bodies)
+            state.tickets += len(kept.bodies)
+            state.placed += len(kept.bodies)
+            if state.session is not None:
+                state.left[state.session] = self._now + SESSION_QUIET_SECONDS
+            state.session, state.leaving_since = session, self._now
+
+    def _lane(self, channel: str, lane: Lane) -> LaneState:
+        state = self._lanes.get((channel, lane))
+        if state is None:
+            state = self._lanes[channel, lane] = LaneState(self._channels[channel], lane)
+        return state
 
     # -- the machine ---------------------------------------------------------------------------
 
@@ -202,8 +222,8 @@ class Publisher:
         for left, until in list(state.left.items()):
             if left.done or self._now >= until:
                 del state.left[left]
-                del self._sessions[left.stream]
-        if session is not None and self._outdated(session):
+                self._end(left)
+        if session is not None and (state.leaving_since is not None or self._outdated(session)):
             session = self._leave(state, session)
         if session is None and (state.waiting or state.left) and state.refused is None:
             session = self._open(state) if state.waiting else None
@@ -245,6 +265,12 @@ class Publisher:
         stream = Stream(
             state.channel.name, self.me, session_of(self._cluster.id, opening), state.lane
         )
+        state.session = self._session(state, opening, stream)
+        if self._journal:
+            self.out.record(SessionOpened(stream, opening))
+        return state.session
+
+    def _session(self, state: LaneState, opening: Opening, stream: Stream) -> Session:
         session = Session(
             self._cluster,
             state.channel,
@@ -254,8 +280,8 @@ class Publisher:
             self._certificate,
             self._sign,
             state.placed,
+            journal=self._journal,
         )
-        state.session = session
         self._sessions[stream] = (state, session)
         for replica in self._live:
             session.open(replica)
@@ -295,10 +321,15 @@ class Publisher:
         state.leaving_since = None
         state.session = None
         if session.done:
-            del self._sessions[session.stream]
+            self._end(session)
         else:
             state.left[session] = self._now + SESSION_QUIET_SECONDS
         return None
+
+    def _end(self, session: Session) -> None:
+        del self._sessions[session.stream]
+        if self._journal:
+            self.out.record(SessionEnded(session.stream))
 
     def _back_off(self, session: Session) -> None:
         for index, replica in enumerate(self._cluster.replicas):

@@ -34,6 +34,7 @@ from quorumcast.core.messages import (
     StatusCode,
 )
 from quorumcast.core.outcomes import Acknowledged
+from quorumcast.core.records import Placed, SessionConfirmed
 
 
 class Copy:
@@ -65,6 +66,8 @@ class Session:
         certificate: bytes,
         sign: Callable[[bytes], bytes] | None,
         tickets: int,
+        *,
+        journal: bool,
     ) -> None:
         self.stream = stream
         self.opening = opening
@@ -76,6 +79,7 @@ class Session:
         self._out = out
         self._certificate = certificate
         self._sign = sign
+        self._journal = journal
         self._digester = Digester(cluster.id, stream)
         self.path = Path(Position(0, self._digester.origin))
         self._bodies: deque[bytes] = deque()
@@ -109,6 +113,19 @@ class Session:
 
     def add(self, bodies: list[bytes]) -> None:
         """Give the next positions to publications; from now on they are sent."""
+        if self._journal:
+            self._out.record(Placed(self.stream, self.end + 1, tuple(bodies)))
+        self._append(bodies)
+
+    def resume(self, confirmed: Position, bodies: tuple[bytes, ...]) -> None:
+        """Take up a session that a journal kept: what was not confirmed is sent again."""
+        assert self.end == 0, "a session is resumed before anything else happens in it"
+        zero = Position(0, self._digester.origin)
+        self.path = Path(confirmed if confirmed.seq else zero)
+        self.acknowledged = self.confirmed = confirmed.seq
+        self._append(list(bodies))
+
+    def _append(self, bodies: list[bytes]) -> None:
         first = self.end + 1
         digests = self._digester.digests(first, bodies)
         self.path.extend(digests)
@@ -287,6 +304,8 @@ class Session:
             if self._signatures:
                 self._signatures.popleft()
         self.path.trim(upto)
+        if self._journal:
+            self._out.record(SessionConfirmed(self.stream, *self.path.base))
 
     def _foreign(self, replica: Party, message: HeldUpTo | ConfirmedUpTo) -> bool:
         """Whether a replica speaks of what this publisher never sent: then it lies."""

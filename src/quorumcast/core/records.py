@@ -107,6 +107,54 @@ class Incarnated(_Record, frozen=True):
     seen: tuple[Incarnation, ...]
 
 
+# -- a publisher's journal ---------------------------------------------------------------------
+
+
+class SessionOpened(_Record, frozen=True):
+    """A publisher with a journal opened a session on this stream."""
+
+    stream: Stream
+    opening: Opening
+
+
+class Placed(_Record, frozen=True):
+    """Publications that were given positions from `first` on; stored before they are sent."""
+
+    stream: Stream
+    first: int
+    bodies: tuple[bytes, ...]
+
+
+class SessionConfirmed(_Record, frozen=True):
+    """Everything up to `position` is confirmed: its bodies need not be kept."""
+
+    stream: Stream
+    position: int
+    chain: bytes
+
+
+class SessionEnded(_Record, frozen=True):
+    """Nothing is left to do in this session."""
+
+    stream: Stream
+
+
+class SessionState(msgspec.Struct, frozen=True):
+    """An unfinished session as a journal hands it back: the bodies above the confirmed position.
+
+    >>> from quorumcast.core.ids import Lane
+    >>> opening = Opening("probe", 1, ())
+    >>> stream = Stream("alerts", "probe", bytes(32), Lane.NORMAL)
+    >>> SessionState(stream, opening, Position(0, bytes(32)), (b"a",)).bodies
+    (b'a',)
+    """
+
+    stream: Stream
+    opening: Opening
+    confirmed: Position
+    bodies: tuple[bytes, ...]
+
+
 Record: TypeAlias = (
     Opened
     | Accepted
@@ -118,6 +166,10 @@ Record: TypeAlias = (
     | Floored
     | Forgotten
     | Incarnated
+    | SessionOpened
+    | Placed
+    | SessionConfirmed
+    | SessionEnded
 )
 
 
