@@ -116,7 +116,7 @@ class Cover:
             self.high[sender] = statement
         if path.chain(statement.seq) == statement.chain:
             self.cover(sender, statement.seq)
-        elif sender not in self.low:
+        elif sender not in self.low or statement.seq < self.low[sender].seq:
             self.low[sender] = statement
         return None
 
@@ -252,8 +252,9 @@ class Tally:
     def trimmed(self) -> None:
         """The path's base moved up along it: what lies below is settled."""
         base = self.path.base.seq
-        for run in self.runs.values():
+        for sender, run in self.runs.items():
             run.trim(base)
+            self._rematch(sender)
         self.ready.trim(base)
         self.confirmed.trim(base)
 

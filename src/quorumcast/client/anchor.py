@@ -127,6 +127,8 @@ class Anchor:
         if self.anchored and gap <= follower.delivered:
             return
         target = self._target = gap if gap > follower.delivered else self._start()
+        if target == 0:
+            return
         follower.reading.to_replicas(AskConfirmed(follower.stream, target))
         for replica, words in self._words.items():  # one that knows c here and a position above
             above = [position for position in words if position > target]

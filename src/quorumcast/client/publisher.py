@@ -98,6 +98,7 @@ class Publisher:
         self._now = 0.0
         self._live: dict[Party, None] = {}
         self._hellos: dict[Party, Hello] = {}
+        self._named: tuple[Incarnation, ...] = ()
         self._lanes: dict[tuple[str, Lane], LaneState] = {}
         self._sessions: dict[Stream, tuple[LaneState, Session]] = {}
         self._backoff: dict[Party, tuple[float, float]] = {}
@@ -163,6 +164,7 @@ class Publisher:
         """A link is gone."""
         self._live.pop(party, None)
         self._hellos.pop(party, None)
+        self._name()
         for _, session in self._sessions.values():
             session.unlinked(party)
 
@@ -172,6 +174,7 @@ class Publisher:
             self.out.reject(sender, "not a replica")
         elif isinstance(message, Hello):
             self._hellos[sender] = message
+            self._name()
         else:
             handler = self._handlers.get(type(message))
             if handler is None:
@@ -245,23 +248,25 @@ class Publisher:
             session.add([state.waiting.popleft() for _ in range(count)])
             state.placed += count
 
-    def _named(self, index: int) -> Incarnation:
-        """A replica's incarnation: the last shown here, or what f+1 report alike, if higher."""
-        replica = self._cluster.replicas[index]
-        hello = self._hellos.get(replica)
-        shown = hello.incarnation if hello is not None else Incarnation(0, 0)
-        reports = Counter(
-            each.known[index] for each in self._hellos.values() if index < len(each.known)
-        )
+    def _name(self) -> None:
+        """Each replica's incarnation: the last shown here, or what f+1 report alike, if higher."""
         need = self._cluster.faults + 1
-        return max([shown, *(each for each, count in reports.items() if count >= need)])
+        names: list[Incarnation] = []
+        for index, replica in enumerate(self._cluster.replicas):
+            hello = self._hellos.get(replica)
+            shown = hello.incarnation if hello is not None else Incarnation(0, 0)
+            reports = Counter(
+                each.known[index] for each in self._hellos.values() if index < len(each.known)
+            )
+            alike = [each for each, count in reports.items() if count >= need]
+            names.append(max([shown, *alike]))
+        self._named = tuple(names)
 
     def _open(self, state: LaneState) -> Session | None:
         quorum = state.channel.quorum(self._cluster)
         if len(self._hellos) < quorum.votes or len(state.left) >= SESSIONS_UNCONFIRMED - 1:
             return None
-        named = tuple(self._named(index) for index in range(len(self._cluster.replicas)))
-        opening = Opening(self.me, self._entropy(), named)
+        opening = Opening(self.me, self._entropy(), self._named)
         stream = Stream(
             state.channel.name, self.me, session_of(self._cluster.id, opening), state.lane
         )
@@ -289,10 +294,12 @@ class Publisher:
 
     def _outdated(self, session: Session) -> bool:
         """Whether a replica's change calls for a new session, and its backoff allows it."""
+        if session.closed_by is None and self._named == session.opening.incarnations:
+            return False
         causes = [
             replica
             for index, replica in enumerate(self._cluster.replicas)
-            if self._named(index) > session.opening.incarnations[index]
+            if self._named[index] > session.opening.incarnations[index]
         ]
         if session.closed_by is not None:
             causes.append(session.closed_by)
@@ -333,7 +340,7 @@ class Publisher:
 
     def _back_off(self, session: Session) -> None:
         for index, replica in enumerate(self._cluster.replicas):
-            changed = self._named(index) > session.opening.incarnations[index]
+            changed = self._named[index] > session.opening.incarnations[index]
             if changed or session.closed_by == replica:
                 pause, _ = self._backoff.get(replica, (0.0, 0.0))
                 pause = min(max(2 * pause, OPEN_BACKOFF_SECONDS), OPEN_BACKOFF_MOST_SECONDS)
