@@ -70,9 +70,7 @@ class Bench:
         self.replica.ready()
 
 
-def cost(
-    protocol: Literal["ab", "bracha"], *, single: bool = False, encode: bool = False
-) -> float:
+def cost(protocol: Literal["ab", "bracha"], *, single: bool = False, encode: bool = False) -> float:
     """Microseconds per publication when 64 arrive in a turn: as one run, or in single messages."""
     bench = Bench(protocol)
     seconds, turns = 0.0, 200

@@ -141,7 +141,9 @@ def votes() -> str:
         Note("subscriber", "3 equal votes: delivers A", 3.8),
     ]
     parties = ["publisher", *replicas, "subscriber"]
-    return sequence("ab: Q equal votes deliver, whatever a liar says", parties, arrows, notes, ["r4"])
+    return sequence(
+        "ab: Q equal votes deliver, whatever a liar says", parties, arrows, notes, ["r4"]
+    )
 
 
 def confirmation() -> str:
@@ -164,7 +166,9 @@ def confirmation() -> str:
         Note("subscriber", "f+1 say so: certain", 6.0),
     ]
     parties = ["r1", "r2", "r3", "r4", "subscriber"]
-    return sequence("Confirmation: Bracha's thresholds over whole runs", parties, arrows, notes, ["r4"])
+    return sequence(
+        "Confirmation: Bracha's thresholds over whole runs", parties, arrows, notes, ["r4"]
+    )
 
 
 def loss() -> str:

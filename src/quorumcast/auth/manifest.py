@@ -34,7 +34,7 @@ _REPLICA_TABLE = b"quorumcast manifest replica 1\0"
 _MANIFEST = b"quorumcast manifest 1\0"
 
 _NONCE_BYTES = 32
-_INTEGERS = 2**63  # epochs and faults stay below, also in languages with signed integers
+_INTEGERS = 2**63  # what a TOML integer can hold
 
 
 class ReplicaEntry(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(f"manifest: nonce has {len(self.nonce)} bytes: use {_NONCE_BYTES}")
         if (fault := sign_key_fault(self.operator)) is not None:
             raise ConfigError(f"manifest: the operator's {fault}")
-        if not 0 <= self.epoch < _INTEGERS:
+        if not 1 <= self.epoch < _INTEGERS:
             raise ConfigError(f"manifest: epoch {self.epoch} is out of range: use 1 and upwards")
         if not 1 <= len(self.replicas) <= REPLICAS:
             raise ConfigError(f"manifest: {len(self.replicas)} replicas: use 1 to {REPLICAS}")

@@ -155,22 +155,22 @@ class Agenda:
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Hashable]] = []
-        self._times: dict[Hashable, float] = {}
+        self._times: dict[Hashable, tuple[float, int]] = {}
         self._tie = 0
 
     def set(self, key: Hashable, time: float) -> None:
         """Do `key` at `time`, instead of when it was set before."""
-        if self._times.get(key) == time:
+        if self.time(key) == time:
             return
-        self._times[key] = time
         self._tie += 1  # equal times run in the order in which they were set
+        self._times[key] = (time, self._tie)
         heappush(self._heap, (time, self._tie, key))
         if len(self._heap) > 64 + 4 * len(self._times):
-            self._compact()
+            self._heap = sorted(entry for entry in self._heap if self._stands(entry))
 
     def soon(self, key: Hashable, time: float) -> None:
         """Do `key` at `time` unless it is already set for earlier."""
-        old = self._times.get(key)
+        old = self.time(key)
         if old is None or time < old:
             self.set(key, time)
 
@@ -180,13 +180,14 @@ class Agenda:
 
     def time(self, key: Hashable) -> float | None:
         """When `key` is set for, if it is."""
-        return self._times.get(key)
+        known = self._times.get(key)
+        return known[0] if known is not None else None
 
     @property
     def next(self) -> float | None:
         """The earliest time, or None."""
         heap = self._heap
-        while heap and self._times.get(heap[0][2]) != heap[0][0]:
+        while heap and not self._stands(heap[0]):
             heappop(heap)
         return heap[0][0] if heap else None
 
@@ -199,5 +200,6 @@ class Agenda:
             keys.append(key)
         return keys
 
-    def _compact(self) -> None:
-        self._heap = sorted(e for e in self._heap if self._times.get(e[2]) == e[0])
+    def _stands(self, entry: tuple[float, int, Hashable]) -> bool:
+        """Whether an entry was neither cancelled nor set anew."""
+        return self._times.get(entry[2]) == (entry[0], entry[1])

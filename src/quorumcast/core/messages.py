@@ -1,8 +1,8 @@
 """Every message of the fifo protocols, as a frozen struct.
 
 The sender is never a field: the driver authenticates it and hands it to `step(sender, message)`.
-`digests` are 32-byte publication digests, concatenated; `signatures` are 64-byte Ed25519
-signatures of the publisher over those digests, concatenated, or empty on unsigned channels.
+`digests` are 32-byte publication digests, concatenated; `signatures` are the publisher's 64-byte
+Ed25519 signatures over stream, position and digest, concatenated, or empty on unsigned channels.
 Positions count from 1; a chain digest c(p) commits to all positions up to p.
 """
 
