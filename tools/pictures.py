@@ -50,12 +50,12 @@ def sequence(
         f'role="img" aria-label="{escape(title)}">',
         "<defs>",
     ]
-    for colour in (INK, SOFT, GOOD, BAD):
-        out.append(
-            f'<marker id="tip{colour[1:]}" viewBox="0 0 10 10" refX="9" refY="5" '
-            'markerWidth="7" markerHeight="7" orient="auto-start-reverse">'
-            f'<path d="M0 0L10 5L0 10z" fill="{colour}"/></marker>'
-        )
+    out += [
+        f'<marker id="tip{colour[1:]}" viewBox="0 0 10 10" refX="9" refY="5" '
+        'markerWidth="7" markerHeight="7" orient="auto-start-reverse">'
+        f'<path d="M0 0L10 5L0 10z" fill="{colour}"/></marker>'
+        for colour in (INK, SOFT, GOOD, BAD)
+    ]
     out.append("</defs>")
     out.append(f'<rect width="{width}" height="{height}" fill="{PAPER}"/>')
     out.append(

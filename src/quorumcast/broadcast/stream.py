@@ -132,7 +132,7 @@ class ReplicaStream:
             if state.ready_digests:
                 skip = state.confirmed.seq + 1 - state.ready_first
                 self.truth = Path(state.confirmed, state.ready_digests[max(0, skip) * D :])
-            self.tally.ready.state(self.truth or self.path, self.context.me, self.ready)
+            self.tally.ready.state(self.path, self.context.me, self.ready)
         self._bound()
         self._grown()
         self.teller.restated()
@@ -265,8 +265,7 @@ class ReplicaStream:
             self.truth = path.upto(upto)
             digests = bytes(self.truth.digests)
         self.context.out.record(MadeReady(self.stream, upto, chain, first, digests))
-        self.tally.ready.state(path, self.context.me, self.ready)
-        self.tally.ready.link(self.path)
+        self.tally.ready.state(self.path, self.context.me, self.ready)
 
     def _confirm(self, position: int) -> None:
         """Confirm up to a position on the own path, whose bodies are all here."""
@@ -312,6 +311,9 @@ class ReplicaStream:
             )
         missing = truth.end - truth.base.seq - len(self.sizes)
         self.sizes.extend([0] * max(0, missing))
+        for position, (body, _, _) in found.items():
+            self.in_flight += len(body) - self.sizes[position - truth.base.seq - 1]
+            self.sizes[position - truth.base.seq - 1] = len(body)
         self.path = path
         self.tally.replaced(path)
         self._confirm(truth.end)
@@ -330,8 +332,9 @@ class ReplicaStream:
         self._advance(min(floor.seq, self.path.end))
         self.path = Path(floor, later)
         self.tally.replaced(self.path)
-        self.confirmed = self.floor = floor
-        self.floor_confirmed = True
+        self.confirmed = floor
+        if floor.seq >= self.floor.seq:
+            self.floor, self.floor_confirmed = floor, True
         self.truth = None
         if self.ready.seq <= floor.seq:
             self.ready = floor

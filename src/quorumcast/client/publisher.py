@@ -98,6 +98,7 @@ class Publisher:
         self._now = 0.0
         self._live: dict[Party, None] = {}
         self._hellos: dict[Party, Hello] = {}
+        self._shown: dict[Party, Incarnation] = {}
         self._named: tuple[Incarnation, ...] = ()
         self._lanes: dict[tuple[str, Lane], LaneState] = {}
         self._sessions: dict[Stream, tuple[LaneState, Session]] = {}
@@ -174,6 +175,7 @@ class Publisher:
             self.out.reject(sender, "not a replica")
         elif isinstance(message, Hello):
             self._hellos[sender] = message
+            self._shown[sender] = message.incarnation
             self._name()
         else:
             handler = self._handlers.get(type(message))
@@ -253,8 +255,7 @@ class Publisher:
         need = self._cluster.faults + 1
         names: list[Incarnation] = []
         for index, replica in enumerate(self._cluster.replicas):
-            hello = self._hellos.get(replica)
-            shown = hello.incarnation if hello is not None else Incarnation(0, 0)
+            shown = self._shown.get(replica, Incarnation(0, 0))
             reports = Counter(
                 each.known[index] for each in self._hellos.values() if index < len(each.known)
             )

@@ -1,0 +1,5 @@
+"""Which test sees which mutant."""
+
+from __future__ import annotations
+
+KILLERS: dict[str, str] = {}
