@@ -110,3 +110,18 @@ def common_digests(left: bytes | bytearray, right: bytes | bytearray) -> int:
         else:
             high = middle
     return low
+
+
+def consecutive(positions: list[int]) -> list[tuple[int, int]]:
+    """Ascending positions as runs (first, last).
+
+    >>> consecutive([1, 2, 5])
+    [(1, 2), (5, 5)]
+    """
+    runs: list[tuple[int, int]] = []
+    for position in positions:
+        if runs and runs[-1][1] == position - 1:
+            runs[-1] = (runs[-1][0], position)
+        else:
+            runs.append((position, position))
+    return runs

@@ -15,8 +15,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quorumcast.auth.signatures import verify_publication
+from quorumcast.broadcast.floors import Floors
 from quorumcast.broadcast.path import Path
-from quorumcast.broadcast.tally import Run, kth
+from quorumcast.broadcast.tally import Run
 from quorumcast.broadcast.weigh import Weigher, agreed
 from quorumcast.core.evidence import Weight
 from quorumcast.core.ids import Party, Position
@@ -57,10 +58,7 @@ class Repair:
         self._wanted: dict[int, bytes] = {}
         self._found: dict[int, tuple[bytes, bytes, bytes]] = {}
         """Bodies that were asked for, with signature and digest."""
-        self._floors: dict[Party, int] = {}
-        """Confirmed floors of peers: what cannot be fetched from them any more."""
-        self._words: dict[Party, Position] = {}
-        """What peers state CONFIRMED for exactly the position that could become the floor here."""
+        self.floors = Floors(stream)
         self._turn = 0
         """Whom to ask next: a peer that does not answer is passed over."""
 
@@ -80,8 +78,7 @@ class Repair:
         """What a peer said is void."""
         self._asked.pop(peer, None)
         self._questions.pop(peer, None)
-        self._floors.pop(peer, None)
-        self._words.pop(peer, None)
+        self.floors.forget(peer)
 
     # -- when ----------------------------------------------------------------------------------
 
@@ -134,7 +131,9 @@ class Repair:
         self._want()
         self._use()
         self._fetch()
-        self._consider_floor()
+        if self._interval >= FRUITLESS_SECONDS and self.floors.take():
+            self._certified = None
+            self._wanted.clear()
 
     def _drop_stale(self) -> None:
         base = self._stream.path.base
@@ -245,38 +244,6 @@ class Repair:
             stream.tally.grown()
         self.run()
         stream.touch()
-
-    # -- floors --------------------------------------------------------------------------------
-
-    def floor(self, peer: Party, position: Position) -> None:
-        """A peer dropped what is confirmed up to here."""
-        self._floors[peer] = max(position.seq, self._floors.get(peer, 0))
-        self.word(peer, position)
-
-    def word(self, peer: Party, statement: Position) -> None:
-        """CONFIRMED from a peer, perhaps for the position that could become the floor here."""
-        if self._floors and statement.seq == self._lowest_floor():
-            self._words[peer] = statement
-
-    def _lowest_floor(self) -> int:
-        """Below this a correct replica has dropped everything, and f+1 others can name c there."""
-        return kth(self._floors.values(), self._stream.context.quorum.one_correct)
-
-    def _consider_floor(self) -> None:
-        """Take over a confirmed floor where the bodies can no longer be had."""
-        stream = self._stream
-        floor = self._lowest_floor()
-        if floor <= stream.confirmed.seq or self._interval < FRUITLESS_SECONDS:
-            return
-        said = [word for word in self._words.values() if word.seq == floor]
-        for word in said:
-            if said.count(word) >= stream.context.quorum.one_correct:
-                self._certified = None
-                self._wanted.clear()
-                stream.take_floor(word)
-                return
-        for peer in stream.context.peers:
-            self._send(peer, AskConfirmed(stream.stream, floor))
 
     # -- fetching ------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from collections import deque
 from quorumcast.auth.digests import Digester
 from quorumcast.broadcast.context import Context
 from quorumcast.broadcast.notes import Fresh, Said
-from quorumcast.broadcast.path import Path
+from quorumcast.broadcast.path import Path, consecutive
 from quorumcast.broadcast.repair import Repair
 from quorumcast.broadcast.tally import Tally
 from quorumcast.broadcast.telling import Teller
@@ -200,7 +200,7 @@ class ReplicaStream:
         self.teller.claimed_by(sender, statement.seq)
         if statement.seq < self.confirmed.seq:
             self.teller.answer(sender)
-        self.repair.word(sender, statement)
+        self.repair.floors.word(sender, statement)
         self.touch()
         return self.tally.confirmed_at(sender, statement)
 
@@ -293,7 +293,7 @@ class ReplicaStream:
         """
         assert self.opening is not None
         self._recording()
-        for first, last in _runs(sorted(found)):
+        for first, last in consecutive(sorted(found)):
             bodies = tuple(found[position][0] for position in range(first, last + 1))
             signatures = b"".join(found[position][1] for position in range(first, last + 1))
             digests = truth.run(first, last)
@@ -389,14 +389,3 @@ class ReplicaStream:
         A faulty publisher makes such streams; they wait in the store until somebody speaks.
         """
         return self.fresh is None and self.teller.exhausted and self.repair.exhausted
-
-
-def _runs(positions: list[int]) -> list[tuple[int, int]]:
-    """Consecutive positions as (first, last)."""
-    runs: list[tuple[int, int]] = []
-    for position in positions:
-        if runs and runs[-1][1] == position - 1:
-            runs[-1] = (runs[-1][0], position)
-        else:
-            runs.append((position, position))
-    return runs

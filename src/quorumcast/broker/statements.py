@@ -99,7 +99,7 @@ class Statements:
             self.confirmed(
                 active, sender, ConfirmedUpTo(message.stream, message.position, message.chain)
             )
-            active.repair.floor(sender, Position(message.position, message.chain))
+            active.repair.floors.floor(sender, Position(message.position, message.chain))
 
     def _two_chains(
         self,
