@@ -176,5 +176,5 @@ def test_setting_and_cancelling_for_ever_keeps_nothing() -> None:
     for _ in range(2000):
         agenda.set("k", 1.0)
         agenda.cancel("k")
-    assert len(agenda._heap) < 100  # noqa: SLF001
+    assert len(agenda._heap) < 100
     assert agenda.next is None
