@@ -73,7 +73,7 @@ _ROWS = (
     ("rule of delivery", "client.follower:Follower._confirmed_upto", engine.chain_taken_on_trust),
     ("rule of floors", "client.follower:Follower.floor", engine.unconfirmed_floor_confirms),
     ("order by time", "broadcast.intake:Intake.publish", engine.order_by_arrival),
-    ("trusting the sender field", "broker.clients:Clients.publish", limits.sender_not_compared),
+    ("trusting the sender field", "broker.arrivals:Arrivals.add", limits.sender_not_compared),
     ("trusting the sender field", "broker.desk:Desk.step", limits.clients_vote),
     ("Freeman 6.2", "broker.admission:Admission._share", limits.busy_for_everybody),
     ("Freeman 6.4", "broker.shelf:Shelf.heard_of", limits.streams_without_bound),

@@ -8,10 +8,10 @@ from typing import Any
 def sender_not_compared(right: Any) -> Any:
     """A publication is believed to come from whom it names."""
 
-    def publish(self: Any, sender: str, message: Any) -> None:
+    def add(self: Any, sender: str, message: Any) -> None:
         right(self, message.stream.publisher, message)
 
-    return publish
+    return add
 
 
 def clients_vote(right: Any) -> Any:

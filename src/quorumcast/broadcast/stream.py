@@ -113,7 +113,10 @@ class ReplicaStream:
     def open(self, opening: Opening, certificate: bytes, sign_key: bytes) -> None:
         """The stream's opening is known and checked."""
         self.opening, self.certificate, self.sign_key = opening, certificate, sign_key
-        self.abstains = not self.context.replicas.may_vote(opening)
+        # Where nobody lies, a lost vote cannot become a second one for other content.
+        self.abstains = self.context.channel.byzantine and not self.context.replicas.may_vote(
+            opening
+        )
 
     def restore(self, state: StreamState, sign_key: bytes) -> None:
         """Take over what the store has: votes, READY and CONFIRMED count and are stated again."""

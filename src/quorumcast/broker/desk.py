@@ -8,6 +8,7 @@ from typing import Any
 from quorumcast.broadcast.context import Context, Replicas
 from quorumcast.broadcast.stream import ReplicaStream
 from quorumcast.broker.admission import Admission
+from quorumcast.broker.arrivals import Arrivals
 from quorumcast.broker.clients import Clients
 from quorumcast.broker.peers import Peers
 from quorumcast.broker.rates import Bucket
@@ -64,8 +65,9 @@ class Desk:
             OpeningOf: peers.opening,
             Digests: peers.digests,
         }
+        self.arrivals = Arrivals(self.context.out, clients.publish)
         self._of_anybody: dict[type, Callable[[Party, Any], None]] = {
-            Publish: clients.publish,
+            Publish: self.arrivals.add,
             Open: clients.open,
             Release: clients.release,
             Follow: clients.follow,
@@ -111,6 +113,7 @@ class Desk:
 
     def settle(self) -> None:
         """Draw the conclusions of a turn in every stream that it touched, urgent lanes first."""
+        self.arrivals.flush()
         touched = self.context.touched
         while touched:
             streams = sorted(touched, key=lambda active: active.stream.lane != Lane.URGENT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorumcast.broadcast.context import Replicas
-from quorumcast.core.ids import Incarnation, Party
+from quorumcast.core.ids import FIRST, Incarnation, Party
 from quorumcast.core.messages import Hello
 from quorumcast.core.records import Incarnated
 
@@ -21,7 +21,7 @@ class Incarnations:
         self._replicas = replicas
         self._valid = life.valid
         self._seen = list(life.seen)
-        self._seen += [Incarnation(0, 0)] * (len(replicas.cluster.replicas) - len(self._seen))
+        self._seen += [FIRST] * (len(replicas.cluster.replicas) - len(self._seen))
         self._seen[replicas.index] = self.current
         self._greeted: dict[Party, None] = {}
         self._changed: dict[Party, float] = {}
@@ -55,7 +55,7 @@ class Incarnations:
         self._changed[peer] = now
         self._seen[index] = hello.incarnation
         self._store()
-        return old.counter > 0
+        return True
 
     def renew(self, incarnation: Incarnation, now: float, age_seconds: float) -> None:
         """Rotate: a new incarnation; earlier ones stay valid until the retention age."""

@@ -21,6 +21,7 @@ from quorumcast.core.messages import (
     Hello,
     Message,
     Open,
+    Publish,
     Status,
     StatusCode,
     Subscribe,
@@ -107,6 +108,11 @@ class Replica:
 
     def step(self, sender: Party, message: Message) -> None:
         """A message from an authenticated sender."""
+        if isinstance(message, Publish) and self._started:  # the hot path
+            desk = self.desks.get(message.stream.channel)
+            if desk is not None:
+                desk.arrivals.add(sender, message)
+                return
         if isinstance(message, Hello):
             self._hello(sender, message)
             return

@@ -15,7 +15,7 @@ from quorumcast.auth.digests import session_of
 from quorumcast.client.session import Session
 from quorumcast.core.channel import Channel
 from quorumcast.core.errors import ConfigError
-from quorumcast.core.ids import Cluster, Incarnation, Lane, Opening, Party, Stream
+from quorumcast.core.ids import FIRST, Cluster, Incarnation, Lane, Opening, Party, Stream
 from quorumcast.core.limits import (
     BODY_BYTES,
     HANDOVER_SECONDS,
@@ -255,7 +255,7 @@ class Publisher:
         need = self._cluster.faults + 1
         names: list[Incarnation] = []
         for index, replica in enumerate(self._cluster.replicas):
-            shown = self._shown.get(replica, Incarnation(0, 0))
+            shown = self._shown.get(replica, FIRST)
             reports = Counter(
                 each.known[index] for each in self._hellos.values() if index < len(each.known)
             )
@@ -315,9 +315,9 @@ class Publisher:
         """Leave a session: once it is confirmed, or after a time with the rest unknown."""
         if state.leaving_since is None:
             state.leaving_since = self._now
-        waited = self._now - state.leaving_since
-        if not session.done and waited < HANDOVER_SECONDS:
-            self.agenda.soon("handover", state.leaving_since + HANDOVER_SECONDS)
+        until = state.leaving_since + HANDOVER_SECONDS
+        if not session.done and self._now < until:
+            self.agenda.soon("handover", until)
             return session
         if session.acknowledged < session.end:
             first, last = session.acknowledged + 1, session.end

@@ -57,6 +57,11 @@ class Incarnation(NamedTuple):
     nonce: int
 
 
+FIRST = Incarnation(1, 0)
+"""The life that a replica is given when its cluster is made; it is taken to live it until it shows
+another. So a session names a replica that nobody has seen yet, and that one can vote in it."""
+
+
 class Opening(msgspec.Struct, frozen=True):
     """What a session is the hash of: its publisher, 64 random bits, every replica's incarnation.
 

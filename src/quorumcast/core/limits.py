@@ -67,6 +67,9 @@ ACTIVE_STREAMS = 1024
 LOADING_MESSAGES = 256
 """Messages that wait for one stream to be read back; what comes above is repeated by its sender."""
 
+GATHERED_PUBLICATIONS = 1024
+"""Messages of one stream that are gathered into runs within a turn, before they are looked at."""
+
 EARLY_BYTES = 4 * 2**20
 """Bodies of one stream that arrived before their predecessors and wait."""
 

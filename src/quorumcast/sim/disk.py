@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quorumcast.core.ids import Incarnation
+from quorumcast.core.ids import FIRST, Incarnation
 from quorumcast.core.records import Incarnated, Loaded, Read, Record
 from quorumcast.sim.store import Store
 
@@ -85,9 +85,9 @@ def new_life(
     """The life of a replica that has no votes, or cannot know whether it forgot some.
 
     >>> new_life(0, 2, Incarnation(5, 9), 0.0, ()).seen
-    (Incarnation(counter=5, nonce=9), Incarnation(counter=0, nonce=0))
+    (Incarnation(counter=5, nonce=9), Incarnation(counter=1, nonce=0))
     """
-    known = list(seen) or [Incarnation(0, 0)] * count
+    known = list(seen) or [FIRST] * count
     known[replica] = incarnation
     return Incarnated(((incarnation, birth),), tuple(known))
 
