@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumcast.auth.signatures import check_proof
+from quorumcast.broadcast import context
 from quorumcast.broadcast import intake as module
 from quorumcast.core.evidence import Weight
 from quorumcast.core.records import Accepted
@@ -45,7 +46,7 @@ def test_any_order_gives_the_same_votes(parts: list[tuple[int, str]]) -> None:
         assert bench.publish(text, first=first) is None
     assert bench.stream.path.run(1, 8) == bench.digests("abcdefgh")
     assert bench.intake.idle
-    assert bench.intake._early_bytes == 0
+    assert not bench.context.early
 
 
 def test_nothing_above_the_limit_is_taken_nor_kept() -> None:
@@ -58,15 +59,14 @@ def test_nothing_above_the_limit_is_taken_nor_kept() -> None:
 
 
 def test_early_bodies_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "EARLY_BYTES", 5)
+    monkeypatch.setattr(context, "EARLY_BYTES", 10)
     bench = Bench()
     for first in range(2, 200):
         bench.publish("x", first=first)
-    assert bench.intake._early_bytes == sum(len(body) for body, _ in bench.intake._early.values())
-    assert bench.intake._early_bytes == 5
+    assert len(bench.intake._early) == 5
     bench.publish("a")
     assert bench.stream.head == 6
-    assert bench.intake._early_bytes == 0
+    assert not bench.context.early
 
 
 def test_early_bodies_without_a_byte_are_bounded_by_the_limit() -> None:
@@ -82,7 +82,7 @@ def test_what_waited_and_was_adopted_meanwhile_is_dropped() -> None:
     bench.stream.vote(bench.digests("ax"), [b"a", b"x"], b"")
     bench.publish("c", first=3)
     assert bench.intake.idle
-    assert bench.intake._early_bytes == 0
+    assert not bench.context.early
     assert bench.stream.path.run(1, 3) == bench.digests("axc")
 
 

@@ -69,7 +69,7 @@ _ROWS = (
     ("rule of order", "broadcast.intake:Intake._wait", engine.early_ones_voted),
     ("rule of 2α", "broadcast.repair:Repair._want", engine.adoption_waits_for_sessions),
     ("rule of resending", "client.session:Session.repeat", engine.publisher_sends_once),
-    ("rule of pulling", "client.follower:Follower.pull", engine.subscriber_waits),
+    ("rule of pulling", "client.pulling:Pulling.pull", engine.subscriber_waits),
     ("rule of delivery", "client.follower:Follower._confirmed_upto", engine.chain_taken_on_trust),
     ("rule of floors", "client.follower:Follower.floor", engine.unconfirmed_floor_confirms),
     ("order by time", "broadcast.intake:Intake.publish", engine.order_by_arrival),

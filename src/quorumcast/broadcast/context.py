@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from quorumcast.core.channel import Channel
 from quorumcast.core.evidence import Evidence, SignedDigest, Weight
 from quorumcast.core.ids import Cluster, Incarnation, Opening, Party
+from quorumcast.core.limits import EARLY_BYTES, EARLY_CHANNEL_BYTES, EVIDENCE_PER_STREAM
 from quorumcast.core.machine import Agenda, Out
 from quorumcast.core.messages import Message
 from quorumcast.core.quorum import Quorum
@@ -58,11 +59,25 @@ class Context:
         """Whether votes stop 2α beyond the confirmed position."""
         self.touched: dict[ReplicaStream, None] = {}
         """Streams with something to settle at the end of the turn."""
+        self.early: dict[Party, int] = {}
+        """Bytes of bodies that wait for their predecessors, by publisher; none are zero."""
 
     @property
     def now(self) -> float:
         """The time of this turn."""
         return self.replicas.now
+
+    def waits(self, publisher: Party, change: int) -> bool:
+        """Count bytes of early bodies, if they fit into the publisher's part; less always does."""
+        size = self.early.get(publisher, 0) + change
+        publishers = len(self.early) + (publisher not in self.early)
+        if change > 0 and size > min(EARLY_BYTES, EARLY_CHANNEL_BYTES // publishers):
+            return False
+        if size > 0:
+            self.early[publisher] = size
+        else:
+            self.early.pop(publisher, None)
+        return True
 
     def to_peers(self, message: Message) -> None:
         """Say this to every peer with a link."""
@@ -80,9 +95,10 @@ class Context:
         first: Message | SignedDigest | None,
         second: Message | SignedDigest | None,
     ) -> None:
-        """Report a fault in a stream, as long as not too many were reported for it."""
-        if stream.accusations > 0:
-            stream.accusations -= 1
+        """Report a fault in a stream, unless its like was reported often enough."""
+        count = stream.accusations.get((weight, parties), 0)
+        if count < EVIDENCE_PER_STREAM:
+            stream.accusations[weight, parties] = count + 1
             certificate = stream.certificate if weight is Weight.PROOF else b""
             self.out.accuse(
                 Evidence(weight, parties, reason, stream.stream, first, second, certificate)

@@ -59,6 +59,8 @@ class Floors:
         candidate = self._candidate
         if candidate <= stream.confirmed.seq:
             return False
+        if stream.context.quorum.model == "crash" and candidate <= stream.head:
+            return False  # nobody lies: what is here is what they dropped
         said = {
             peer: word
             for words in (self._floors, self._words)  # a floor is its author's word as well

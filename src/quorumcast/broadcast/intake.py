@@ -5,7 +5,6 @@ from __future__ import annotations
 from quorumcast.auth.signatures import verify_publication
 from quorumcast.broadcast.stream import ReplicaStream
 from quorumcast.core.evidence import SignedDigest, Weight
-from quorumcast.core.limits import EARLY_BYTES
 from quorumcast.core.messages import DIGEST_BYTES as D
 from quorumcast.core.messages import SIGNATURE_BYTES as S
 from quorumcast.core.messages import Publish
@@ -20,7 +19,6 @@ class Intake:
     def __init__(self, stream: ReplicaStream) -> None:
         self._stream = stream
         self._early: dict[int, tuple[bytes, bytes]] = {}
-        self._early_bytes = 0
 
     @property
     def idle(self) -> bool:
@@ -72,10 +70,9 @@ class Intake:
         for index, body in enumerate(bodies):
             if first + index in self._early:
                 continue
-            if self._early_bytes + len(body) > EARLY_BYTES:
+            if not self._stream.context.waits(self._stream.stream.publisher, len(body) + 1):
                 break
             self._early[first + index] = (body, signatures[index * S : index * S + S])
-            self._early_bytes += len(body)
 
     def _drain(self) -> str | None:
         """Vote for what waited and is next now."""
@@ -83,14 +80,24 @@ class Intake:
             return None
         head = self._stream.head
         for position in [position for position in self._early if position <= head]:
-            self._early_bytes -= len(self._early.pop(position)[0])
+            self._take(position)
         bodies: list[bytes] = []
         signatures: list[bytes] = []
-        while (waiting := self._early.pop(head + 1 + len(bodies), None)) is not None:
-            bodies.append(waiting[0])
-            signatures.append(waiting[1])
-            self._early_bytes -= len(waiting[0])
+        while head + 1 + len(bodies) in self._early:
+            body, signature = self._take(head + 1 + len(bodies))
+            bodies.append(body)
+            signatures.append(signature)
         return self._vote(bodies, b"".join(signatures)) if bodies else None
+
+    def _take(self, position: int) -> tuple[bytes, bytes]:
+        waiting = self._early.pop(position)
+        self._stream.context.waits(self._stream.stream.publisher, -len(waiting[0]) - 1)
+        return waiting
+
+    def drop(self) -> None:
+        """Forget what waits: its publisher sends it again."""
+        for position in list(self._early):
+            self._take(position)
 
     def _compare(self, message: Publish) -> None:
         """A publisher that sends an id again with other content lies; note it, change nothing."""

@@ -30,8 +30,10 @@ from quorumcast.core.messages import (
     AskDigests,
     AskOpening,
     AskVotes,
+    ConfirmedUpTo,
     Held,
     Message,
+    ReadyUpTo,
 )
 
 if TYPE_CHECKING:
@@ -222,6 +224,11 @@ class Repair:
             if ahead > base + window and peer not in stream.tally.confirmed.high:
                 self._send(peer, AskConfirmed(stream.stream, base + window))
 
+    def inquire(self) -> None:
+        """Ask everybody what they state here: this replica may have missed it."""
+        stream = self._stream
+        stream.context.to_peers(AskVotes(stream.stream, stream.confirmed.seq + 1))
+
     def digests(self, peer: Party, first: int, digests: bytes) -> None:
         """A peer's answer about the digests under its statement; the chain proves it."""
         stream = self._stream
@@ -235,6 +242,7 @@ class Repair:
         if path.tip != statement:
             return
         self._asked[peer] = path
+        self._compare(peer, path)
         if stream.tally.confirmed.high.get(peer) == statement:  # also its HELD
             run = stream.tally.runs.get(peer)
             above = b""
@@ -244,6 +252,27 @@ class Repair:
             stream.tally.grown()
         self.run()
         stream.touch()
+
+    def stated(self, peer: Party) -> None:
+        """A peer that had named digests makes another statement."""
+        if peer in self._asked:
+            self._compare(peer, self._asked[peer])
+
+    def _compare(self, peer: Party, named: Path) -> None:
+        """A peer named the digests under its statement: do they fit what it stated before?"""
+        stream, tally = self._stream, self._stream.tally
+        for cover, kind in ((tally.ready, ReadyUpTo), (tally.confirmed, ConfirmedUpTo)):
+            parted = cover.parted(stream.path, peer, named)
+            if parted is not None and cover.high.get(peer) == named.tip:
+                stream.context.accuse(
+                    Weight.LOCAL,
+                    frozenset({peer}),
+                    f"{peer} states two chains up to position {named.end}",
+                    stream,
+                    kind(stream.stream, *parted[0]),
+                    kind(stream.stream, *parted[1]),
+                )
+                return
 
     # -- fetching ------------------------------------------------------------------------------
 

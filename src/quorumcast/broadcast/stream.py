@@ -28,8 +28,8 @@ from quorumcast.broadcast.path import Path, consecutive
 from quorumcast.broadcast.repair import Repair
 from quorumcast.broadcast.tally import Tally
 from quorumcast.broadcast.telling import Teller
+from quorumcast.core.evidence import Weight
 from quorumcast.core.ids import Opening, Party, Position, Stream
-from quorumcast.core.limits import EVIDENCE_PER_STREAM
 from quorumcast.core.messages import DIGEST_BYTES as D
 from quorumcast.core.messages import SIGNATURE_BYTES as S
 from quorumcast.core.records import (
@@ -83,13 +83,11 @@ class ReplicaStream:
         self.fresh: Fresh | None = None
         self.teller = Teller(self)
         self.repair = Repair(self)
-        self.accusations = EVIDENCE_PER_STREAM
-        self.active_at = 0.0
-        """When this replica last voted or confirmed here."""
-        self.released = 0
-        """Bytes of bodies that were confirmed and that retention has not counted yet."""
-        self.shown: tuple[int, int] = (0, 0)
-        """READY and CONFIRMED as subscribers were last told."""
+        self.accusations: dict[tuple[Weight, frozenset[Party]], int] = {}
+        """How much evidence was reported, by weight and whom it names."""
+        self.active_at = 0.0  # when this replica last voted or confirmed here
+        self.released = 0  # bytes of bodies that were confirmed and that retention has to count
+        self.shown: tuple[int, int] = (0, 0)  # READY and CONFIRMED as subscribers were last told
         self.said = Said(0)
 
     # -- life ----------------------------------------------------------------------------------
@@ -138,7 +136,7 @@ class ReplicaStream:
             self.tally.ready.state(self.path, self.context.me, self.ready)
         self._bound()
         self._grown()
-        self.teller.restated()
+        self.teller.restored()
         self.touch()
 
     def touch(self) -> None:
@@ -196,7 +194,9 @@ class ReplicaStream:
         if statement.seq <= self.confirmed.seq:
             self.teller.answer(sender)
         self.touch()
-        return self.tally.ready_at(sender, statement)
+        clash = self.tally.ready_at(sender, statement)
+        self.repair.stated(sender)
+        return clash
 
     def confirmed_at(self, sender: Party, statement: Position) -> Position | None:
         """CONFIRMED from a peer; returns an earlier one that names the position differently."""
@@ -205,7 +205,9 @@ class ReplicaStream:
             self.teller.answer(sender)
         self.repair.floors.word(sender, statement)
         self.touch()
-        return self.tally.confirmed_at(sender, statement)
+        clash = self.tally.confirmed_at(sender, statement)
+        self.repair.stated(sender)
+        return clash
 
     def forget(self, peer: Party) -> None:
         """A peer's new incarnation cancels what it stated; all is stated to it again."""
@@ -232,8 +234,7 @@ class ReplicaStream:
     def _grown(self) -> None:
         self.tally.match[self.context.me] = self.path.end
         self.tally.grown()
-        truth = self.truth
-        if truth is not None and self.path.chain(truth.end) == truth.tip.chain:
+        if self.truth is not None and self.path.chain(self.truth.end) == self.truth.tip.chain:
             self.truth = None
 
     def _conclude(self) -> None:
@@ -278,15 +279,24 @@ class ReplicaStream:
         self.context.out.record(Confirmed(self.stream, position, chain))
         self.confirmed = Position(position, chain)
         self.active_at = self.context.now
+        if not self.floor_confirmed and position >= self.floor.seq:
+            # What went by age has been confirmed since: the floor carries c from now on.
+            there = self.path.chain(self.floor.seq)
+            assert there is not None, "what went by age is on the path until it is confirmed"
+            self.floor, self.floor_confirmed = Position(self.floor.seq, there), True
+            self.context.out.record(Floored(self.stream, *self.floor, confirmed=True))
         self._advance(position)
+        self._trim_ready(self.confirmed)
+
+    def _trim_ready(self, at: Position) -> None:
+        """READY goes on above what is confirmed, and its digests there are still owed."""
         truth = self.truth
-        if truth is not None:
-            if truth.chain(position) == chain and truth.end > position:
-                truth.trim(position)
-            else:
-                self.truth = None
-        if self.ready.seq <= position:
-            self.ready = self.confirmed
+        if truth is not None and truth.end > at.seq and truth.chain(at.seq) == at.chain:
+            truth.trim(at.seq)
+        else:
+            self.truth = None
+        if self.ready.seq <= at.seq:
+            self.ready = at
 
     def install(self, truth: Path, found: dict[int, tuple[bytes, bytes, bytes]]) -> None:
         """Confirm contents that are not all this replica's votes.
@@ -329,18 +339,17 @@ class ReplicaStream:
         self._recording()
         self.context.out.record(Confirmed(self.stream, *floor))
         self.context.out.record(Floored(self.stream, *floor, confirmed=True))
-        later = b""
-        if self.path.end > floor.seq:
-            later = self.path.run(floor.seq + 1, self.path.end)
-        self._advance(min(floor.seq, self.path.end))
-        self.path = Path(floor, later)
-        self.tally.replaced(self.path)
+        if floor.seq > self.path.base.seq:
+            later = b""
+            if self.path.end > floor.seq:
+                later = self.path.run(floor.seq + 1, self.path.end)
+            self._advance(min(floor.seq, self.path.end))
+            self.path = Path(floor, later)
+            self.tally.replaced(self.path)
         self.confirmed = floor
         if floor.seq >= self.floor.seq:
             self.floor, self.floor_confirmed = floor, True
-        self.truth = None
-        if self.ready.seq <= floor.seq:
-            self.ready = floor
+        self._trim_ready(floor)
         self._grown()
         self.touch()
 
@@ -387,8 +396,5 @@ class ReplicaStream:
 
     @property
     def stuck(self) -> bool:
-        """Whether all that can be said was said often enough, and nobody can help.
-
-        A faulty publisher makes such streams; they wait in the store until somebody speaks.
-        """
+        """Whether all was said often enough, and nobody can help; a faulty publisher does that."""
         return self.fresh is None and self.teller.exhausted and self.repair.exhausted

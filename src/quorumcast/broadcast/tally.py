@@ -108,17 +108,33 @@ class Cover:
         self.on: dict[Party, int] = {}
 
     def state(self, path: Path, sender: Party, statement: Position) -> Position | None:
-        """Take a statement in; returns an earlier one that names its position differently."""
+        """Take a statement in; returns an earlier one with which it is not on one chain."""
         old = self.high.get(sender)
         if old is not None and old.seq == statement.seq:
             return old if old.chain != statement.chain else None
+        here, low = path.chain(statement.seq), self.low.get(sender)
+        covered = self.on.get(sender, 0)
+        if here != statement.chain and here is not None and statement.seq <= covered:
+            return Position(covered, path.chain(covered) or b"")
         if old is None or statement.seq > old.seq:
             self.high[sender] = statement
-        if path.chain(statement.seq) == statement.chain:
+        if here == statement.chain:
             self.cover(sender, statement.seq)
-        elif sender not in self.low or statement.seq < self.low[sender].seq:
+            if low is not None and low.seq < statement.seq:
+                return low if path.chain(low.seq) not in (low.chain, None) else None
+        elif low is None or statement.seq < low.seq:
             self.low[sender] = statement
         return None
+
+    def parted(self, path: Path, sender: Party, named: Path) -> tuple[Position, Position] | None:
+        """Two statements of a sender that are not on one chain, now that it named digests."""
+        covered = self.on.get(sender, 0)
+        if covered <= path.base.seq or named.base != path.base:
+            return None
+        chain = path.chain(covered)
+        if chain is None or path.common(named) >= min(covered, named.end):
+            return None
+        return Position(covered, chain), named.tip
 
     def cover(self, sender: Party, position: int) -> None:
         """The sender's statements cover the path up to `position`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quorumcast.core.ids import Party
-from quorumcast.core.limits import REPEAT_MOST_SECONDS, REPEAT_SECONDS, REPEATS
+from quorumcast.core.limits import REPEAT_MOST_SECONDS, REPEAT_SECONDS, REPEATS, RESTATEMENTS
 from quorumcast.core.messages import SIGNATURE_BYTES as S
 from quorumcast.core.messages import ConfirmedUpTo, Held, Message, ReadyUpTo
 
@@ -69,6 +69,16 @@ class Teller:
         context = self._stream.context
         self._said = max(self._said, self._stream.head, self._stream.ready.seq)
         context.agenda.soon((self._stream, "repeat"), context.now)
+
+    def restored(self) -> None:
+        """Read back from the store: state again what is not confirmed, and nothing else."""
+        stream = self._stream
+        if max(stream.head, stream.ready.seq) > stream.confirmed.seq:
+            self.restated()
+            self._repeats = REPEATS - RESTATEMENTS
+        else:
+            self._told = self._ready = self._confirmed = stream.confirmed.seq
+            self._repeats = REPEATS
 
     def due(self) -> None:
         """The oldest untold vote has waited long enough."""
@@ -154,5 +164,7 @@ class Teller:
                     context.out.send(peer, message)
             self._repeats += 1
             self._interval = min(2 * self._interval, REPEAT_MOST_SECONDS)
-        if self._lagging(self._said) and not self.exhausted:
+        if self.exhausted:
+            stream.touch()  # nothing is left to do here for now
+        elif self._lagging(self._said):
             context.agenda.soon((stream, "repeat"), context.now + self._interval)

@@ -46,6 +46,8 @@ class Admission:
         """Bytes of bodies voted for and not confirmed, by publisher; none are zero."""
         self._counted: dict[Stream, int] = {}
         self._unconfirmed: dict[tuple[Party, Lane], dict[Stream, None]] = {}
+        self._present: dict[Party, None] = {}
+        """Publishers with a link that opened a stream here."""
 
     # -- opening -------------------------------------------------------------------------------
 
@@ -71,14 +73,15 @@ class Admission:
     def full(self, sender: Party, stream: Stream) -> str | None:
         """Why a new stream has to wait, if so."""
         shelf, channel = self._shelf, self._context.channel
-        if stream in shelf.entries:
+        entry = shelf.entries.get(stream)
+        if entry is not None and entry.stored:
             return None
         if shelf.per_publisher.get(sender, 0) >= STREAMS_PER_PUBLISHER:
             return f"{sender} has {STREAMS_PER_PUBLISHER} sessions here; wait for retention"
         if len(shelf.entries) >= STREAMS_PER_CHANNEL:
             return f"{channel.name} has {STREAMS_PER_CHANNEL} sessions; wait for retention"
         most = channel.max_publishers
-        if most and sender not in shelf.per_publisher and len(shelf.per_publisher) >= most:
+        if most and sender not in self._present and len(self._present) >= most:
             return f"{channel.name} takes {most} publishers, and has them"
         return None
 
@@ -86,6 +89,7 @@ class Admission:
         """Answer an OPEN: where the stream stands here, and how much may be sent."""
         stream, out = active.stream, self._context.out
         publisher = stream.publisher
+        self._present[publisher] = None
         if active.closed:
             out.send(publisher, Status(stream, StatusCode.CLOSED, active.head, "aged out"))
         elif active.abstains:
@@ -118,6 +122,7 @@ class Admission:
             blocked = limit >= active.limit
             code = StatusCode.BLOCKED if blocked else StatusCode.WAIT
             out.send(publisher, Status(stream, code, limit))
+            active.said.credit = min(active.said.credit, limit)  # the publisher does the same
         if active.head == head and last <= head:  # a repetition: its answer may be lost
             active.said.held = active.said.confirmed = 0
             active.touch()
@@ -156,6 +161,32 @@ class Admission:
                 del sessions[other]
         return len(sessions) < SESSIONS_UNCONFIRMED
 
+    def released(self, party: Party) -> None:
+        """A publisher gave a place up: it is present no more, unless it opens again."""
+        self._present.pop(party, None)
+
+    def unlinked(self, party: Party) -> None:
+        """A publisher's link is gone, and its place is free."""
+        self._present.pop(party, None)
+
+    def gone(self, stream: Stream) -> None:
+        """A stream went to rest or was forgotten: nothing of it counts any more."""
+        self._fly(stream, -self._counted.pop(stream, 0))
+        key = (stream.publisher, stream.lane)
+        if key in self._unconfirmed:
+            self._unconfirmed[key].pop(stream, None)
+            if not self._unconfirmed[key]:
+                del self._unconfirmed[key]
+
+    def _fly(self, stream: Stream, change: int) -> None:
+        if not change:
+            return
+        flying = self._flight.get(stream.publisher, 0) + change
+        if flying > 0:
+            self._flight[stream.publisher] = flying
+        else:
+            self._flight.pop(stream.publisher, None)
+
     # -- after a turn --------------------------------------------------------------------------
 
     def count(self, active: ReplicaStream) -> None:
@@ -164,11 +195,7 @@ class Admission:
         publisher = stream.publisher
         change = active.in_flight - self._counted.get(stream, 0)
         if change:
-            flying = self._flight.get(publisher, 0) + change
-            if flying > 0:
-                self._flight[publisher] = flying
-            else:
-                self._flight.pop(publisher, None)
+            self._fly(stream, change)
             if active.in_flight:
                 self._counted[stream] = active.in_flight
             else:

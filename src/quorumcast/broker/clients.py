@@ -55,6 +55,7 @@ class Clients:
             self._out.send(sender, Status(stream, StatusCode.WAIT, 0, full))
             return
         entry = self._shelf.heard_of(stream, sender)
+        assert entry is not None, "a publisher's own account always has room for its latest"
         active = entry.active
         if active is None:
             self._shelf.load(entry, sender, message)
@@ -68,6 +69,7 @@ class Clients:
         """A publisher gives up a place that it did not use."""
         if message.stream.publisher == sender:
             self._shelf.release(message.stream, sender)
+            self._admission.released(sender)
 
     def publish(self, sender: Party, message: Publish) -> None:
         """A publisher's publications, under its own name."""
@@ -110,7 +112,11 @@ class Clients:
         if not self._serving.allowed(sender):
             return None
         entry = self._shelf.entries.get(message.stream)
-        if entry is not None and entry.active is None and entry.loading is not None:
+        if entry is None or entry.active is not None:
+            return entry
+        if entry.loading is not None or (
+            entry.unfinished and isinstance(message, AskVotes | AskDigests)
+        ):
             self._shelf.load(entry, sender, message)
             return None
         return entry

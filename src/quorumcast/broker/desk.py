@@ -55,6 +55,7 @@ class Desk:
         self.serving = Serving(self.shelf, reads, bucket)
         self.subscriptions = Subscriptions(self.shelf, self.serving, reads)
         self.retention = Retention(self.shelf)
+        self.shelf.away = self.admission.gone
         peers = Peers(self.shelf)
         clients = Clients(self.shelf, self.admission, self.serving, self.subscriptions)
         self._of_peers: dict[type, Callable[[Party, Any], None]] = {
@@ -107,8 +108,7 @@ class Desk:
         """A stream that the store has; those with something left to say are put to work."""
         entry = self.shelf.restore(state)
         self.retention.restored(entry)
-        unfinished = max(state.head, state.ready.seq) > state.confirmed.seq
-        if unfinished and self.context.repairs:
+        if entry.unfinished and self.context.repairs:
             self.shelf.wake(entry)
 
     def settle(self) -> None:
@@ -138,5 +138,6 @@ class Desk:
     def unlinked(self, party: Party) -> None:
         """A party's link is gone."""
         self.subscriptions.unlinked(party)
+        self.admission.unlinked(party)
         if party not in self.context.peers:
             self.shelf.gone(party)

@@ -68,6 +68,9 @@ class Exchange:
     def _ask(self, peer: Party) -> None:
         for name, desk in self._desks.items():
             if desk.context.repairs:
+                if desk.shelf.hearsay.missed.pop(peer, 0) is None:
+                    self._since.pop((peer, name), None)
+                    self._interval[peer] = min(self._interval[peer], HEADS_SECONDS / 2)
                 since = self._since.get((peer, name), 0)
                 self._replicas.out.send(peer, AskHeads(name, since))
 
@@ -76,11 +79,12 @@ class Exchange:
         if not desk.context.repairs or not self._incarnations.greeted(sender):
             return
         key = (sender, message.channel)
-        self._since[key] = max(message.counter, self._since.get(key, 0))
+        before = self._since.get(key, 0)
+        self._since[key] = max(message.counter, before)
         for head in message.heads:
             if head.stream.channel == message.channel:
                 self._compare(desk, sender, head)
-        if message.more and message.heads:
+        if message.more and message.counter > before:
             self._replicas.out.send(sender, AskHeads(message.channel, self._since[key]))
         if message.heads and self._interval.get(sender, 0.0) > HEADS_SECONDS:
             self._interval[sender] = HEADS_SECONDS
@@ -93,7 +97,10 @@ class Exchange:
             entry is not None and entry.head >= last and entry.confirmed.seq >= head.confirmed
         ):
             return
-        entry = desk.shelf.heard_of(head.stream, sender)
+        settled = head.confirmed >= head.last
+        entry = desk.shelf.heard_of(head.stream, sender, settled=settled)
+        if entry is None:
+            return
         if entry.active is None:
             desk.shelf.load(entry, sender, Heads(desk.channel.name, 0, (head,), False))
             return

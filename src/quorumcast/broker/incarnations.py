@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from quorumcast.broadcast.context import Replicas
 from quorumcast.core.ids import FIRST, Incarnation, Party
 from quorumcast.core.messages import Hello
@@ -60,7 +62,8 @@ class Incarnations:
     def renew(self, incarnation: Incarnation, now: float, age_seconds: float) -> None:
         """Rotate: a new incarnation; earlier ones stay valid until the retention age."""
         assert incarnation > self.current, "incarnations only grow"
-        kept = tuple(each for each in self._valid if now - each[1] <= age_seconds)
+        lives = (*self._valid, (incarnation, now))
+        kept = [life for life, (_, ended) in pairwise(lives) if now - ended <= age_seconds]
         self._valid = (*kept, (incarnation, now))
         self._replicas.valid = {each for each, _ in self._valid}
         self._seen[self._replicas.index] = incarnation

@@ -29,8 +29,11 @@ class Peers:
     def _heard(
         self, sender: Party, message: Held | ReadyUpTo | ConfirmedUpTo | FloorAt
     ) -> ReplicaStream | None:
-        """The stream that a peer speaks of, at work; None while it is being read."""
-        entry = self._shelf.heard_of(message.stream, sender)
+        """The stream that a peer speaks of, at work; None while it is read, or has no place."""
+        settled = isinstance(message, ConfirmedUpTo | FloorAt)
+        entry = self._shelf.heard_of(message.stream, sender, settled=settled)
+        if entry is None:
+            return None
         if entry.active is None:
             self._shelf.load(entry, sender, message)
         return entry.active

@@ -26,6 +26,17 @@ class Bucket:
         self._left[party] = (left - cost if allowed else left, now)
         return allowed
 
+    def charge(self, party: Party, now: float, cost: float) -> None:
+        """Take tokens for what was done already, even those that are not there yet.
+
+        >>> bucket = Bucket(rate=1.0, burst=2)
+        >>> bucket.charge("s1", now=0.0, cost=3.0)
+        >>> bucket.take("s1", now=1.0), bucket.take("s1", now=2.0)
+        (False, True)
+        """
+        left, at = self._left.get(party, (self._burst, now))
+        self._left[party] = (min(self._burst, left + (now - at) * self._rate) - cost, now)
+
     def forget(self, party: Party) -> None:
         """The party's link is gone."""
         self._left.pop(party, None)

@@ -13,7 +13,7 @@ from quorumcast.broker.rates import Bucket
 from quorumcast.broker.serving import Reads
 from quorumcast.core.channel import Channel
 from quorumcast.core.ids import Cluster, Incarnation, Party
-from quorumcast.core.limits import PULLS_BURST, PULLS_PER_SECOND
+from quorumcast.core.limits import PULLS_BURST, PULLS_PER_SECOND, REVISIT_SECONDS
 from quorumcast.core.machine import Agenda, Out, Ready
 from quorumcast.core.messages import (
     AskHeads,
@@ -154,14 +154,17 @@ class Replica:
             elif name == "retain":
                 owner.retention.enforce()
                 self.agenda.set(key, self.replicas.now + owner.retention.period)
+            elif name == "revisit":
+                owner.shelf.revisit()
+                self.agenda.set(key, self.replicas.now + REVISIT_SECONDS)
             else:
                 self._exchange.tick(owner)
 
     def loaded(self, request: Read, result: Loaded) -> None:
         """An answer of the store."""
         if isinstance(request, ReadRange):
-            if isinstance(result, Range):
-                self._reads.loaded(request, result)
+            found = result if isinstance(result, Range) else None
+            self._reads.loaded(request, found)
         elif isinstance(request, ReadStream):
             desk = self.desks[request.stream.channel]
             state = result if isinstance(result, StreamState) else None
@@ -181,6 +184,7 @@ class Replica:
         self._started = True
         for desk in self.desks.values():
             self.agenda.set((desk, "retain"), self.replicas.now + desk.retention.period)
+            self.agenda.set((desk, "revisit"), self.replicas.now + REVISIT_SECONDS)
 
     def ready(self) -> Ready:
         """All that follows from this turn."""

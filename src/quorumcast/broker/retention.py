@@ -34,7 +34,7 @@ class Retention:
 
     def restored(self, entry: Entry) -> None:
         """A stream that the store had at start counts as received now."""
-        self._events += entry.confirmed.seq - entry.floor.seq
+        self._events += max(0, entry.confirmed.seq - entry.floor.seq)
         for mark in entry.marks:
             self._push(mark, entry.stream)
 

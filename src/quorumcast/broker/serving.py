@@ -14,6 +14,7 @@ from quorumcast.broker.rates import Bucket
 from quorumcast.broker.shelf import Entry, Shelf
 from quorumcast.core.ids import Party
 from quorumcast.core.limits import (
+    ANSWER_BYTES,
     READ_BYTES,
     READ_POSITIONS,
     READS_PER_CLIENT,
@@ -34,6 +35,7 @@ from quorumcast.core.messages import (
     FloorAt,
     Heads,
     Held,
+    Message,
     OpeningOf,
 )
 from quorumcast.core.records import Range, ReadRange
@@ -64,15 +66,16 @@ class Reads:
         self._then[request].append((party, then))
         return True
 
-    def loaded(self, request: ReadRange, result: Range) -> None:
-        """The store's answer."""
+    def loaded(self, request: ReadRange, result: Range | None) -> None:
+        """The store's answer; None: the stream is gone, and nothing was found."""
+        found = result or Range(request.first, NO_CHAIN, b"", (), b"")
         for party, then in self._then.pop(request, []):
             left = self._count[party] - 1
             if left:
                 self._count[party] = left
             else:
                 del self._count[party]
-            then(result)
+            then(found)
 
 
 class Serving:
@@ -93,6 +96,19 @@ class Serving:
             return False
         return self._bucket.take(party, self._context.now)
 
+    def affords(self, party: Party, cost: float) -> bool:
+        """Whether a party has tokens left for something that costs so many; if so, they go."""
+        if not self._bucket.take(party, self._context.now):
+            return False
+        self._bucket.charge(party, self._context.now, cost - 1.0)
+        return True
+
+    def _send(self, party: Party, answer: Message) -> None:
+        """Send an answer from memory; a long one costs more than one token."""
+        size = len(getattr(answer, "digests", b"")) + len(getattr(answer, "signatures", b""))
+        self._bucket.charge(party, self._context.now, size / ANSWER_BYTES)
+        self._out.send(party, answer)
+
     def heads(self, party: Party, message: AskHeads) -> None:
         """Streams that changed after the asker's counter."""
         counter, heads, more = self._shelf.heads(message.since)
@@ -109,7 +125,7 @@ class Serving:
         active = entry.active
         if active is not None:
             for said in active.teller.everything(message.first, active.head):
-                self._out.send(party, said)
+                self._send(party, said)
         elif entry.confirmed.seq > 0:
             self._out.send(party, ConfirmedUpTo(entry.stream, *entry.confirmed))
         if not self._context.limited:  # there a confirmation is no vote for what lies below it
@@ -137,7 +153,7 @@ class Serving:
             return
 
         def answer(found: Range) -> None:
-            if found.first == position + 1:
+            if found.first == position + 1 and found.chain_before != NO_CHAIN:
                 said = ConfirmedUpTo(entry.stream, position, found.chain_before)
                 self._out.send(party, said)
 
@@ -160,7 +176,7 @@ class Serving:
             path = active.truth or active.path
             last = min(last, active.ready.seq, path.end)
             if path.base.seq < first <= last:
-                self._out.send(party, Digests(entry.stream, first, path.run(first, last)))
+                self._send(party, Digests(entry.stream, first, path.run(first, last)))
             return
         if self.floor_if_below(party, entry, first):
             return

@@ -4,27 +4,32 @@ Every retained stream has an `Entry`, small enough to keep all of them. A stream
 is to be done has a `ReplicaStream` too; one with nothing left to do goes to rest when newer ones
 need the room, and is read back from the store when somebody speaks of it.
 
-Streams without a vote here, known from a peer's word or from their publisher's Open, are bounded
-per party that spoke of them, and per party, publisher and lane; the latest replaces the oldest.
+Streams without a vote here, known from a peer's word or from their publisher's Open, are on the
+account of who spoke of them (`hearsay`).
+
+A stream in which all was said and nobody could help goes to rest too; such streams are taken up
+again, a few at a time, for as long as they are retained: the network may have healed.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Callable
 
 from quorumcast.auth import certificate as certificates
 from quorumcast.broadcast.context import Context
 from quorumcast.broadcast.intake import Intake
 from quorumcast.broadcast.stream import ReplicaStream
+from quorumcast.broker.hearsay import Hearsay
 from quorumcast.core.errors import AuthError
 from quorumcast.core.ids import Incarnation, Opening, Party, Position, Stream
 from quorumcast.core.limits import (
     ACTIVE_STREAMS,
-    FOREIGN_STREAMS_PER_PEER,
     HEADS_PAGE,
+    LOADING_BYTES,
     LOADING_MESSAGES,
-    SESSIONS_UNCONFIRMED,
+    REVISITED_STREAMS,
 )
 from quorumcast.core.messages import Head, Message
 from quorumcast.core.records import ReadStream, StreamState
@@ -60,6 +65,7 @@ class Entry:
         "oldest_at",
         "stored",
         "stream",
+        "unfinished",
     )
 
     def __init__(self, stream: Stream, zero: Position, created: int) -> None:
@@ -80,6 +86,8 @@ class Entry:
         """When the oldest unconfirmed vote was cast, as far as known."""
         self.named: Incarnation | None = None
         """Which incarnation of this replica the session names."""
+        self.unfinished = False
+        """Whether it went to rest with something left to say or to get."""
 
     def listed(self) -> Head:
         """The stream as `Heads` shows it."""
@@ -94,9 +102,15 @@ class Shelf:
         self.entries: dict[Stream, Entry] = {}
         self.counter = 0
         self.per_publisher: dict[Party, int] = {}
+        """Streams of each publisher that are stored here."""
+        self.hearsay = Hearsay()
+        self.away: Callable[[Stream], None] = lambda stream: None
+        """Told when a stream goes to rest or is forgotten."""
         self._order: list[tuple[int, Stream]] = []
         self._resting: OrderedDict[Stream, None] = OrderedDict()
-        self._foreign: dict[Party, OrderedDict[Stream, None]] = {}
+        self._stuck: OrderedDict[Stream, None] = OrderedDict()
+        self._revisited: dict[Stream, None] = {}
+        self._loading_bytes = 0
 
     # -- finding -------------------------------------------------------------------------------
 
@@ -112,21 +126,18 @@ class Shelf:
         entry = Entry(stream, active.confirmed, self.counter)
         self._activate(entry, active)
         self.entries[stream] = entry
-        count = self.per_publisher.get(stream.publisher, 0)
-        self.per_publisher[stream.publisher] = count + 1
         return entry
 
     def restore(self, state: StreamState) -> Entry:
         """A stream that the store has, at start; it is put to work only when needed."""
         self.counter += 1
         entry = Entry(state.stream, state.confirmed, self.counter)
-        entry.stored = True
+        self._stored(entry)
         entry.floor, entry.floor_confirmed = state.floor, state.floor_confirmed
         entry.confirmed, entry.head, entry.closed = state.confirmed, state.head, state.closed
         entry.named = self._named(state.opening)
+        entry.unfinished = max(state.head, state.ready.seq) > state.confirmed.seq
         self.entries[state.stream] = entry
-        count = self.per_publisher.get(state.stream.publisher, 0)
-        self.per_publisher[state.stream.publisher] = count + 1
         self._order.append((self.counter, state.stream))
         if entry.confirmed.seq > entry.floor.seq:
             entry.marks.append(Mark(self.context.now, entry.confirmed, 0))
@@ -137,8 +148,14 @@ class Shelf:
     def load(self, entry: Entry, sender: Party, message: Message) -> None:
         """Read a stream back; the message waits until it is there."""
         self.wake(entry)
-        if entry.loading is not None and len(entry.loading) < LOADING_MESSAGES:
+        size = _size(message)
+        if (
+            entry.loading is not None
+            and len(entry.loading) < LOADING_MESSAGES
+            and self._loading_bytes + size <= LOADING_BYTES
+        ):
             entry.loading.append((sender, message))
+            self._loading_bytes += size
 
     def loaded(self, state: StreamState | None, stream: Stream) -> list[tuple[Party, Message]]:
         """The store's answer; returns the messages that waited for it."""
@@ -146,11 +163,15 @@ class Shelf:
         if entry is None or entry.loading is None:
             return []
         waiting, entry.loading = entry.loading, None
+        self._loading_bytes -= sum(_size(message) for _, message in waiting)
         if entry.active is None:
             active = ReplicaStream(self.context, stream)
             if state is not None:
                 active.restore(state, self.sign_key(stream, state.certificate) or b"")
             self._activate(entry, active)
+            active.touch()
+            if self._revisited.pop(stream, 0) is None:
+                active.repair.inquire()
         return waiting
 
     def sign_key(self, stream: Stream, certificate: bytes) -> bytes | None:
@@ -185,8 +206,7 @@ class Shelf:
         active = entry.active
         assert active is not None, "only a stream at work changes"
         if active.recorded and not entry.stored:
-            entry.stored = True
-            self._not_foreign(entry.stream)
+            self._stored(entry)
         if entry.named is None and active.opening is not None:
             entry.named = self._named(active.opening)
         now = (active.head, active.confirmed, active.floor)
@@ -216,74 +236,95 @@ class Shelf:
         resting.pop(entry.stream, None)
         if active is None or intake is None:
             return
-        if entry.stored and intake.idle and active.stuck:
-            self.put_away(entry)
-        elif entry.stored and intake.idle and active.settled:
+        if not (entry.stored and intake.idle):
+            return
+        if active.settled:
             resting[entry.stream] = None
             if len(resting) > ACTIVE_STREAMS:
                 self.put_away(self.entries[resting.popitem(last=False)[0]])
+        elif active.stuck:
+            self.put_away(entry)
+            self._stuck[entry.stream] = None
 
     def put_away(self, entry: Entry) -> None:
         """Drop a stream's working state; the store has it all."""
         for name in ("tell", "repeat", "repair"):
             self.context.agenda.cancel((entry.active, name))
+        active = entry.active
+        if active is not None:
+            entry.unfinished = max(active.head, active.ready.seq) > active.confirmed.seq
+        if entry.intake is not None:
+            entry.intake.drop()
         entry.active = entry.intake = None
+        self.away(entry.stream)
+
+    def revisit(self) -> None:
+        """Take up again what was given up longest ago."""
+        for _ in range(min(REVISITED_STREAMS, len(self._stuck))):
+            stream, _ = self._stuck.popitem(last=False)
+            entry = self.entries.get(stream)
+            if entry is not None and entry.active is None:
+                self._revisited[stream] = None
+                self.wake(entry)
 
     def remove(self, entry: Entry) -> None:
         """Forget a stream altogether."""
         if entry.active is not None:
             self.put_away(entry)
-        self._resting.pop(entry.stream, None)
-        self._not_foreign(entry.stream)
+        for kept in (self._resting, self._stuck, self._revisited):
+            kept.pop(entry.stream, None)
+        self.hearsay.settle(entry.stream)
         del self.entries[entry.stream]
-        left = self.per_publisher[entry.stream.publisher] - 1
-        if left:
-            self.per_publisher[entry.stream.publisher] = left
-        else:
-            del self.per_publisher[entry.stream.publisher]
+        if entry.stored:
+            left = self.per_publisher[entry.stream.publisher] - 1
+            if left:
+                self.per_publisher[entry.stream.publisher] = left
+            else:
+                del self.per_publisher[entry.stream.publisher]
+
+    def _stored(self, entry: Entry) -> None:
+        entry.stored = True
+        self.hearsay.settle(entry.stream)
+        count = self.per_publisher.get(entry.stream.publisher, 0)
+        self.per_publisher[entry.stream.publisher] = count + 1
 
     # -- hearsay -------------------------------------------------------------------------------
 
-    def heard_of(self, stream: Stream, peer: Party) -> Entry:
-        """A stream that a party speaks of: the known one, or a new one on this party's account."""
+    def heard_of(self, stream: Stream, party: Party, *, settled: bool = False) -> Entry | None:
+        """A stream that a party speaks of: the known one, or a new one on this party's account.
+
+        With `settled`, it says that the stream is confirmed. None: its account is full.
+        """
         entry = self.entries.get(stream)
         if entry is not None and entry.stored:
             return entry
+        gone = self.hearsay.add(party, stream, settled=settled)
+        if gone is None:
+            return None
         if entry is None:
             entry = self.add(stream)
-        heard = self._foreign.setdefault(peer, OrderedDict())
-        heard.pop(stream, None)
-        heard[stream] = None
-        same = [s for s in heard if (s.publisher, s.lane) == (stream.publisher, stream.lane)]
-        if len(same) > SESSIONS_UNCONFIRMED:
-            self._unhear(peer, same[0])
-        if len(heard) > FOREIGN_STREAMS_PER_PEER:
-            self._unhear(peer, next(iter(heard)))
+        for other in gone:
+            self._unhear(party, other)
         return entry
 
-    def _unhear(self, peer: Party, stream: Stream) -> None:
-        del self._foreign[peer][stream]
+    def _unhear(self, party: Party, stream: Stream) -> None:
+        self.hearsay.drop(party, stream)
         entry = self.entries.get(stream)
-        if entry is None or entry.stored or entry.active is None:
-            return
-        entry.active.forget(peer)
-        if not any(stream in heard for heard in self._foreign.values()):
+        if entry is None or entry.stored or entry.active is None or entry.active.recorded:
+            return  # a vote that was cast in this very turn is not stored yet, but it stands
+        entry.active.forget(party)
+        if not self.hearsay.known(stream):
             self.remove(entry)
 
     def release(self, stream: Stream, party: Party) -> None:
         """A party has no use for a stream that it opened."""
-        if stream in self._foreign.get(party, ()):
+        if self.hearsay.speaks(party, stream):
             self._unhear(party, stream)
 
     def gone(self, party: Party) -> None:
         """A client is gone: what it opened and did not use goes too."""
-        for stream in list(self._foreign.get(party, ())):
+        for stream in self.hearsay.of(party):
             self._unhear(party, stream)
-        self._foreign.pop(party, None)
-
-    def _not_foreign(self, stream: Stream) -> None:
-        for heard in self._foreign.values():
-            heard.pop(stream, None)
 
     # -- listing -------------------------------------------------------------------------------
 
@@ -300,3 +341,11 @@ class Shelf:
                 found.append(entry.listed())
         more = start + 4 * HEADS_PAGE < len(self._order)
         return since, found, more
+
+
+def _size(message: Message) -> int:
+    """About how many bytes a message keeps while it waits."""
+    bodies: tuple[bytes, ...] = getattr(message, "bodies", ())
+    digests: bytes = getattr(message, "digests", b"")
+    signatures: bytes = getattr(message, "signatures", b"")
+    return 256 + sum(map(len, bodies)) + len(digests) + len(signatures)

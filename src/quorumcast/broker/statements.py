@@ -30,11 +30,13 @@ class Statements:
 
     def __init__(self, context: Context, shelf: Shelf) -> None:
         self._context = context
+        self._channel = context.channel
         self._shelf = shelf
 
     def held(self, active: ReplicaStream, sender: Party, message: Held) -> None:
         """HELD from a peer."""
-        self._compare_signed(active, sender, message)
+        if self._channel.signed and active.sign_key and not self._signed(active, sender, message):
+            return
         clash = active.held(sender, message.first, message.digests)
         if clash is None:
             return
@@ -51,33 +53,37 @@ class Statements:
             after,
         )
 
-    def _compare_signed(self, active: ReplicaStream, sender: Party, message: Held) -> None:
-        """On a signed channel the forwarded signature tells a lying replica from its publisher."""
-        if not self._context.channel.signed or not active.sign_key:
-            return
-        base = active.path.base.seq
+    def _signed(self, active: ReplicaStream, sender: Party, message: Held) -> bool:
+        """Whether a peer forwards the publisher's signature for whatever is not my own vote.
+
+        That tells a lying replica from its publisher: two valid signatures for one position are a
+        proof against the publisher, a missing one convinces me that the replica lies.
+        """
+        base, cluster = active.path.base.seq, self._context.cluster.id
         for index in range(len(message.digests) // D):
             position = message.first + index
             digest = message.digests[index * D : index * D + D]
             mine = active.path.digest(position)
-            if position <= base or mine is None or digest == mine:
+            if position <= base or digest == mine:
                 continue
             signature = message.signatures[index * S : index * S + S]
-            cluster = self._context.cluster.id
-            at = (position - base - 1) * S
-            earlier = SignedDigest(position, mine, bytes(active.signatures[at : at + S]))
-            later = SignedDigest(position, digest, signature)
-            if verify_publication(
+            theirs = SignedDigest(position, digest, signature)
+            if not verify_publication(
                 active.sign_key, cluster, active.stream, position, digest, signature
             ):
+                reason = f"{sender} states position {position} without the publisher's signature"
+                self._context.accuse(
+                    Weight.LOCAL, frozenset({sender}), reason, active, theirs, message
+                )
+                return False
+            if mine is not None:
+                at = (position - base - 1) * S
+                earlier = SignedDigest(position, mine, bytes(active.signatures[at : at + S]))
                 accused = frozenset({active.stream.publisher})
                 reason = f"the publisher signed two contents for position {position}"
-                self._context.accuse(Weight.PROOF, accused, reason, active, earlier, later)
-            else:
-                reason = f"{sender} states position {position} without the publisher's signature"
-                accused = frozenset({sender})
-                self._context.accuse(Weight.LOCAL, accused, reason, active, earlier, message)
-            return
+                self._context.accuse(Weight.PROOF, accused, reason, active, earlier, theirs)
+                return True
+        return True
 
     def ready(self, active: ReplicaStream, sender: Party, message: ReadyUpTo) -> None:
         """READY from a peer."""
@@ -121,6 +127,11 @@ class Statements:
             session_of(self._context.cluster.id, opening) != stream.session
         ):
             self._context.out.reject(sender, "the opening is not the session's")
+            return
+        channel = self._context.channel
+        if channel.signed and not channel.admits_publisher(stream.publisher):
+            # One signature is enough to adopt, so nobody else vouches for the right to publish.
+            self._context.out.reject(sender, f"{stream.publisher} may not publish here")
             return
         key = self._shelf.sign_key(stream, message.certificate)
         if key is None:

@@ -8,7 +8,7 @@ dropped and nothing is voted by queue position: a subscriber without credit is w
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from fnmatch import fnmatchcase
 
 from quorumcast.broadcast.notes import Fresh
@@ -22,6 +22,7 @@ from quorumcast.core.limits import (
     READ_BYTES,
     READ_POSITIONS,
     ROTATE_POSITIONS,
+    SUBSCRIBE_STREAMS,
 )
 from quorumcast.core.messages import DIGEST_BYTES as D
 from quorumcast.core.messages import SIGNATURE_BYTES as S
@@ -64,7 +65,8 @@ class Subscription:
         self.begin = message.begin
         self.window = message.window
         self.cursors: dict[Stream, Cursor] = {}
-        self.waiting: deque[Cursor] = deque()
+        self.waiting: OrderedDict[Stream, None] = OrderedDict()
+        """Streams that wait for a read, urgent ones first."""
 
     def matches(self, stream: Stream) -> bool:
         """Whether a stream is among those asked for."""
@@ -93,7 +95,7 @@ class Subscriptions:
         """A new subscription, or a change of the one in force."""
         old = self._clients.get(party)
         newest = max(old.version if old else -1, self._ended.get(party, -1))
-        if message.version < newest:
+        if message.version < newest or not self._serving.affords(party, self._work(old, message)):
             return
         refusal = self._refusal(party, old)
         if refusal is not None:
@@ -111,6 +113,12 @@ class Subscriptions:
                 if entry.created > fresh.begin and entry.head > 0:
                     self._auto_follow(fresh, stream)
         self._out.send(party, SubscribeStatus(message.channel, message.version, True))
+
+    def _work(self, old: Subscription | None, message: Subscribe) -> float:
+        """What a subscription costs its client: a repetition little, a new one a pass."""
+        if old is not None and old.version == message.version:
+            return 1.0
+        return 1.0 + len(self._shelf.entries) / SUBSCRIBE_STREAMS
 
     def _refusal(self, party: Party, old: Subscription | None) -> str | None:
         channel = self._context.channel
@@ -143,7 +151,9 @@ class Subscriptions:
             return
         if client.matches(message.stream):
             self._follow(client, message.stream, message.first, message.through)
-            self._pump(client.cursors[message.stream], entry)
+            cursor = client.cursors.get(message.stream)
+            if cursor is not None:
+                self._pump(cursor, entry)
 
     def credit(self, party: Party, entry: Entry, message: Credit) -> None:
         """A client takes more of a stream."""
@@ -272,10 +282,11 @@ class Subscriptions:
             cursor.client.party, request, lambda found: self._chunk(cursor, found)
         ):
             cursor.reading = False
-            if cursor.stream.lane == Lane.URGENT:
-                cursor.client.waiting.appendleft(cursor)
-            elif len(cursor.client.waiting) < 2 * FOLLOWED_STREAMS:
-                cursor.client.waiting.append(cursor)
+            waiting = cursor.client.waiting
+            if cursor.stream not in waiting:
+                waiting[cursor.stream] = None
+                if cursor.stream.lane == Lane.URGENT:
+                    waiting.move_to_end(cursor.stream, last=False)
 
     def _chunk(self, cursor: Cursor, found: Range) -> None:
         cursor.reading = False
@@ -287,9 +298,9 @@ class Subscriptions:
             self._send_chunk(cursor, entry, found)
             self._pump(cursor, entry)
         while client.waiting:
-            waiting = client.waiting.popleft()
-            other = self._shelf.entries.get(waiting.stream)
-            if other is not None:
+            stream, _ = client.waiting.popitem(last=False)
+            other, waiting = self._shelf.entries.get(stream), client.cursors.get(stream)
+            if other is not None and waiting is not None:
                 self._pump(waiting, other)
                 break
 

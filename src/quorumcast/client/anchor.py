@@ -81,10 +81,10 @@ class Anchor:
         return kth(self._floors.values(), self._follower.reading.quorum.floors)
 
     def _is_open(self, gap: int) -> bool:
-        """Whether so few replicas have a confirmed floor or more there that nobody can speak."""
+        """Whether everybody who can still answer dropped it unconfirmed: nobody will name c."""
         quorum = self._follower.reading.quorum
         confirmed = kth(self._claims.values(), quorum.one_correct)
-        return confirmed < gap and len(self._open_floors) >= quorum.one_correct
+        return confirmed < gap and len(self._open_floors) >= quorum.floors
 
     def _start(self) -> int:
         quorum = self._follower.reading.quorum

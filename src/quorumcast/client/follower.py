@@ -16,24 +16,20 @@ from __future__ import annotations
 from quorumcast.auth.digests import Digester
 from quorumcast.broadcast.path import Path
 from quorumcast.broadcast.tally import Tally
-from quorumcast.broadcast.weigh import Weigher, agreed
+from quorumcast.broadcast.weigh import agreed
 from quorumcast.client.anchor import Anchor
 from quorumcast.client.copies import Copies
+from quorumcast.client.pulling import Pulling
 from quorumcast.client.reading import Reading
 from quorumcast.core.evidence import Evidence, Weight
 from quorumcast.core.ids import Party, Position, Stream
 from quorumcast.core.limits import (
     EARLY_BYTES,
     EVIDENCE_PER_STREAM,
-    READ_POSITIONS,
-    REPEAT_MOST_SECONDS,
 )
 from quorumcast.core.messages import DIGEST_BYTES as D
+from quorumcast.core.messages import SIGNATURE_BYTES as S
 from quorumcast.core.messages import (
-    AskBodies,
-    AskConfirmed,
-    AskDigests,
-    AskVotes,
     Bodies,
     ConfirmedUpTo,
     Credit,
@@ -45,9 +41,6 @@ from quorumcast.core.messages import (
     ReadyUpTo,
 )
 from quorumcast.core.outcomes import Delivery, Gap
-
-PATIENCE_SECONDS = 0.1
-"""How long something may be missing before it is asked for: mostly it is on its way."""
 
 CANDIDATE_BYTES = 64 * 1024
 """Bodies kept for a stream that fewer than f+1 replicas announced."""
@@ -70,14 +63,12 @@ class Follower:
             known = Position(start - 1, bytes(32))
         self.tally = Tally(Path(known or zero), reading.window)
         self.anchor = Anchor(self, anchored=known is not None)
-        self._copies = Copies()
-        self._asked: dict[Party, Path] = {}
-        self._questions: dict[Party, Position] = {}
+        self.copies = Copies(reading.copies)
+        self._settled = self.tally.path.base.seq
+        """Everything up to here is known to be confirmed."""
+        self.pulling = Pulling(self)
         self._through = self.delivered + reading.window
-        self._interval = PATIENCE_SECONDS
-        self._mark: int | None = None
-        self._turn = 0
-        self._accusations = EVIDENCE_PER_STREAM
+        self._accusations: dict[Party, int] = {}
 
     # -- what replicas say ---------------------------------------------------------------------
 
@@ -98,6 +89,10 @@ class Follower:
 
     def held(self, replica: Party, message: Held) -> None:
         """A replica's votes."""
+        count = len(message.digests) // D
+        if self.reading.channel.signed and len(message.signatures) != count * S:
+            self.accuse(replica, f"{replica} votes without signatures", None, message)
+            return
         self.announce(replica, message.first + len(message.digests) // D - 1)
         if not self.anchor.anchored:
             return
@@ -106,7 +101,7 @@ class Follower:
             before = Held(message.stream, clash, self.tally.runs[replica].digest(clash) or b"")
             at = (clash - message.first) * D
             after = Held(message.stream, clash, message.digests[at : at + D])
-            self._accuse(replica, f"{replica} voted twice at position {clash}", before, after)
+            self.accuse(replica, f"{replica} voted twice at position {clash}", before, after)
 
     def ready(self, replica: Party, message: ReadyUpTo) -> None:
         """A replica's READY."""
@@ -115,7 +110,9 @@ class Follower:
             earlier = self.tally.ready_at(replica, Position(message.position, message.chain))
             if earlier is not None:
                 reason = f"{replica} is READY for two contents up to {message.position}"
-                self._accuse(replica, reason, ReadyUpTo(self.stream, *earlier), message)
+                self.accuse(replica, reason, ReadyUpTo(self.stream, *earlier), message)
+            else:
+                self.pulling.stated(replica)
 
     def confirmed(self, replica: Party, message: ConfirmedUpTo) -> None:
         """A replica's CONFIRMED."""
@@ -126,7 +123,9 @@ class Follower:
             earlier = self.tally.confirmed_at(replica, statement)
             if earlier is not None:
                 reason = f"{replica} confirms two contents up to {message.position}"
-                self._accuse(replica, reason, ConfirmedUpTo(self.stream, *earlier), message)
+                self.accuse(replica, reason, ConfirmedUpTo(self.stream, *earlier), message)
+            else:
+                self.pulling.stated(replica)
 
     def floor(self, replica: Party, message: FloorAt) -> None:
         """A replica dropped everything up to here."""
@@ -139,16 +138,7 @@ class Follower:
     def digests(self, replica: Party, message: Digests) -> None:
         """The digests under a statement; its chain proves them."""
         self.anchor.digests(replica, message)
-        statement = self._questions.pop(replica, None)
-        base = self.tally.path.base
-        if statement is None or message.first != base.seq + 1:
-            return
-        if len(message.digests) // D == statement.seq - base.seq:
-            path = Path(base, message.digests)
-            if path.tip == statement:
-                self._asked[replica] = path
-                self._look_around()
-                self.touch()
+        self.pulling.digests(replica, message)
 
     def take_bodies(self, replica: Party, message: Bodies) -> None:
         """Bodies, which are believed only when their digest is voted for or confirmed."""
@@ -157,11 +147,25 @@ class Follower:
         last = self.delivered + self.reading.window
         for position, body in enumerate(message.bodies, message.first):
             if self.delivered < position <= last:
-                self._copies.add(replica, position, body, most, self.delivered + 1)
+                kept = self.copies.add(replica, position, body, most)
+                if not kept and self._wanted(position, body):
+                    self.copies.keep(replica, position, body)
 
-    def _accuse(self, replica: Party, reason: str, first: Message, second: Message) -> None:
-        if self._accusations > 0:
-            self._accusations -= 1
+    def _wanted(self, position: int, body: bytes) -> bool:
+        """Whether a body is just the one that is to be delivered next."""
+        if position != self.delivered + 1 or position > self.deliverable():
+            return False
+        return self.digester.digest(position, body) == self.tally.path.digest(position)
+
+    def close(self) -> None:
+        """Nothing more is kept for this stream."""
+        self.copies.clear()
+
+    def accuse(self, replica: Party, reason: str, first: Message | None, second: Message) -> None:
+        """Report that a replica lies, unless its like was reported often enough."""
+        count = self._accusations.get(replica, 0)
+        if count < EVIDENCE_PER_STREAM:
+            self._accusations[replica] = count + 1
             self.reading.out.accuse(
                 Evidence(Weight.LOCAL, frozenset({replica}), reason, self.stream, first, second)
             )
@@ -179,8 +183,8 @@ class Follower:
             return
         if self.anchor.settle():
             self._extend()
-            self._deliver(self._deliverable())
-        self._consider()
+            self._deliver(self.deliverable())
+        self.pulling.consider()
 
     def _extend(self) -> None:
         """Follow the votes of f+1 replicas, or the bodies where there are no votes."""
@@ -206,14 +210,15 @@ class Follower:
         while path.end < base + tally.window and not any(
             run.first <= path.end + 1 <= run.end for run in tally.runs.values()
         ):
-            body = self._copies.likely(path.end + 1)
+            body = self.copies.likely(path.end + 1)
             if body is None:
                 break
             path.extend(self.digester.digest(path.end + 1, body))
         if path.end > before:
             tally.grown()
 
-    def _deliverable(self) -> int:
+    def deliverable(self) -> int:
+        """Up to where the path may be delivered."""
         tally, quorum = self.tally, self.reading.quorum
         confirmed = self._confirmed_upto()
         if self.reading.channel.protocol == "bracha":
@@ -224,11 +229,12 @@ class Follower:
         if not self.reading.chained:
             return 0
         tally, quorum = self.tally, self.reading.quorum
-        return max(
-            tally.confirmed.by(quorum.one_correct),
-            tally.ready.by(quorum.ready),
-            tally.held_by(quorum.certain),
-        )
+        upto = max(tally.confirmed.by(quorum.one_correct), tally.ready.by(quorum.ready))
+        if tally.path.base.seq <= max(upto, self._settled):
+            # Votes count position by position: where one below is not confirmed, neither is this.
+            upto = max(upto, tally.held_by(quorum.certain))
+        self._settled = max(self._settled, upto)
+        return upto
 
     def _deliver(self, upto: int) -> None:
         first = self.delivered + 1
@@ -245,13 +251,13 @@ class Follower:
             votes = self.tally.voters(last)
             self.reading.out.deliver(Delivery(self.stream, first, tuple(bodies), votes, confirmed))
             self._move(last)
-            self._interval = PATIENCE_SECONDS
+            self.pulling.progress()
         elif upto > path.base.seq and path.base.seq < self.delivered:
             self._rebase(min(upto, self.delivered, path.end))
 
     def _move(self, last: int) -> None:
         """Everything up to here was delivered, or lies before the start."""
-        self._copies.drop(last)
+        self.copies.drop(last)
         self.delivered = last
         self._rebase(last)
         window = self.reading.window
@@ -263,14 +269,14 @@ class Follower:
         if position > self.tally.path.base.seq:
             self.tally.path.trim(position)
             self.tally.trimmed()
-            self._asked.clear()
+            self.pulling.rebased()
 
     def _checked(self, position: int, digest: bytes | None) -> bytes | None:
         """A body at this position with this digest; false ones are thrown away."""
-        for replica, body in self._copies.at(position):
+        for replica, body in self.copies.at(position):
             if self.digester.digest(position, body) == digest:
                 return body
-            self._copies.remove(replica, position)
+            self.copies.remove(replica, position)
             self.reading.out.reject(replica, f"a false body at position {position}")
         return None
 
@@ -281,18 +287,19 @@ class Follower:
             self.ended = gap.ended
             self._move_over(max(gap.last, self.delivered))
         self.tally = Tally(Path(base), self.reading.window)
+        self._settled = base.seq
         for replica in self.announcers:
             self.tally.heard(replica, base.seq)
-        self._asked.clear()
+        self.pulling.rebased()
         if not self.ended:
             self.follow()
 
     def _move_over(self, last: int) -> None:
-        self._copies.drop(last)
+        self.copies.drop(last)
         self.delivered = last
         self._through = last + self.reading.window
 
-    # -- pulling -------------------------------------------------------------------------------
+    # -- asking --------------------------------------------------------------------------------
 
     @property
     def behind(self) -> bool:
@@ -303,21 +310,8 @@ class Follower:
     def idle(self) -> bool:
         """Whether there is nothing to do until somebody speaks."""
         return self.ended or (
-            not self.behind
-            and self._copies.empty
-            and self.anchor.anchored
-            and self.tally.path.base.seq == self.delivered
+            not self.behind and self.anchor.anchored and self.tally.path.base.seq == self.delivered
         )
-
-    def _consider(self) -> None:
-        key = (self, "pull")
-        agenda, now = self.reading.agenda, self.reading.now
-        if self.ended or (not self.behind and self.anchor.anchored):
-            self._mark, self._interval = None, PATIENCE_SECONDS
-            agenda.cancel(key)
-        elif self._mark is None:
-            self._mark = self.delivered
-            agenda.soon(key, now + self._interval)
 
     def follow(self) -> None:
         """Ask every replica for all from the next position on."""
@@ -331,68 +325,3 @@ class Follower:
             self.reading.out.send(
                 replica, Follow(self.stream, self.reading.version, first, self._through)
             )
-
-    def pull(self) -> None:
-        """Something is missing for too long: ask for it, from all replicas."""
-        mark, self._mark = self._mark, None
-        if mark is not None and self.delivered > mark:
-            self._interval = PATIENCE_SECONDS
-        else:
-            self._interval = min(2 * self._interval, REPEAT_MOST_SECONDS)
-            self._pull()
-        self.touch()
-
-    def _pull(self) -> None:
-        if not self.anchor.anchored:
-            self.anchor.ask()
-            return
-        if self.reading.chained:
-            self._look_around()
-        deliverable = self._deliverable()
-        if deliverable > self.delivered:
-            self._ask_bodies(deliverable)
-        if not self.reading.channel.confirm:
-            return  # no repair
-        self.anchor.ask()
-        base = self.tally.path.base.seq
-        self.reading.to_replicas(AskVotes(self.stream, base + 1))
-        if self.tally.path.end > self.delivered:
-            self.reading.to_replicas(AskConfirmed(self.stream, self.tally.path.end))
-        if deliverable <= self.delivered:
-            self.follow()
-
-    def _look_around(self) -> None:
-        """Count on all paths; follow a better one, and ask about statements that fit none."""
-        tally, quorum = self.tally, self.reading.quorum
-        weigher = Weigher(tally, quorum, None, list(self._asked.values()))
-        _, confirmed, unlinked = weigher.weigh()
-        best = confirmed
-        if self.reading.channel.protocol != "bracha":
-            quorate = agreed(tally, None, quorum.votes, tally.path.base.seq + 1)
-            if len(quorate) // D > best.end - best.base.seq:
-                best = Path(tally.path.base, quorate)
-        if best.end > self._deliverable():
-            tally.replaced(best)
-        base = tally.path.base.seq
-        for replica, statement in unlinked.items():
-            if statement.seq > base and replica in self.reading.live:
-                self._questions[replica] = statement
-                ask = AskDigests(self.stream, base + 1, statement.seq)
-                self.reading.out.send(replica, ask)
-
-    def _ask_bodies(self, deliverable: int) -> None:
-        """Ask a holder for the next run of bodies that are missing; another one the next time."""
-        path = self.tally.path
-        first = self.delivered + 1
-        while self._copies.at(first):
-            first += 1
-        last = min(deliverable, path.end, first + READ_POSITIONS - 1)
-        holders = [
-            replica for replica in self.reading.live if self.tally.match.get(replica, 0) >= first
-        ] or list(self.reading.live)
-        if first > last or not holders:
-            return
-        for _ in range(self.reading.cluster.faults + 1):  # one of them is correct
-            self._turn += 1
-            holder = holders[self._turn % len(holders)]
-            self.reading.out.send(holder, AskBodies(self.stream, first, path.run(first, last)))

@@ -227,7 +227,12 @@ class Publisher:
         for left, until in list(state.left.items()):
             if left.done or self._now >= until:
                 del state.left[left]
+                self._give_up(state, left)
                 self._end(left)
+            else:
+                left.pump(self._live)
+                self.agenda.once(left, self._now + REPEAT_SECONDS)
+                self.agenda.soon((left, "left"), until)
         if session is not None and (state.leaving_since is not None or self._outdated(session)):
             session = self._leave(state, session)
         if session is None and (state.waiting or state.left) and state.refused is None:
@@ -237,9 +242,10 @@ class Publisher:
         self._place(state, session)
         session.pump(self._live)
         if not session.done:
-            self.agenda.soon(session, self._now + REPEAT_SECONDS)
+            arm = self.agenda.soon if session.moved else self.agenda.once
+            arm(session, self._now + REPEAT_SECONDS)
         if state.waiting:
-            self.agenda.soon(state, self._now + REPEAT_SECONDS)
+            self.agenda.once(state, self._now + REPEAT_SECONDS)
 
     def _place(self, state: LaneState, session: Session) -> None:
         """Give positions to what waits, as far as Q replicas have credit."""
@@ -319,12 +325,7 @@ class Publisher:
         if not session.done and self._now < until:
             self.agenda.soon("handover", until)
             return session
-        if session.acknowledged < session.end:
-            first, last = session.acknowledged + 1, session.end
-            tickets = session.tickets
-            self.out.acknowledge(
-                OutcomeUnknown(state.channel.name, state.lane, tickets + first, tickets + last)
-            )
+        self._give_up(state, session)
         self._back_off(session)
         state.leaving_since = None
         state.session = None
@@ -333,6 +334,16 @@ class Publisher:
         else:
             state.left[session] = self._now + SESSION_QUIET_SECONDS
         return None
+
+    def _give_up(self, state: LaneState, session: Session) -> None:
+        """Tell the user, once, of what was not acknowledged in a session."""
+        if session.acknowledged < session.end and not session.given_up:
+            session.given_up = True
+            first, last = session.acknowledged + 1, session.end
+            tickets = session.tickets
+            self.out.acknowledge(
+                OutcomeUnknown(state.channel.name, state.lane, tickets + first, tickets + last)
+            )
 
     def _end(self, session: Session) -> None:
         del self._sessions[session.stream]

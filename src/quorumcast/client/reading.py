@@ -37,6 +37,8 @@ class Reading:
         self.chained = channel.confirm and channel.byzantine
         """Whether replicas state chain digests that matter: without, votes are all there is."""
         self.touched: dict[Follower, None] = {}
+        self.copies: dict[Party, int] = {}
+        """Bytes of bodies that each replica sent and that are not delivered yet."""
 
     def to_replicas(self, message: Message) -> None:
         """Say this to every replica with a link."""

@@ -19,7 +19,13 @@ from quorumcast.broadcast.tally import Cover, kth
 from quorumcast.core.channel import Channel
 from quorumcast.core.evidence import Evidence, Weight
 from quorumcast.core.ids import Cluster, Opening, Party, Position, Stream
-from quorumcast.core.limits import READ_BYTES, READ_POSITIONS, REPEAT_MOST_SECONDS, REPEAT_SECONDS
+from quorumcast.core.limits import (
+    EVIDENCE_PER_STREAM,
+    READ_BYTES,
+    READ_POSITIONS,
+    REPEAT_MOST_SECONDS,
+    REPEAT_SECONDS,
+)
 from quorumcast.core.machine import Out
 from quorumcast.core.messages import DIGEST_BYTES as D
 from quorumcast.core.messages import (
@@ -27,6 +33,7 @@ from quorumcast.core.messages import (
     Bodies,
     ConfirmedUpTo,
     HeldUpTo,
+    Message,
     Open,
     Publish,
     Release,
@@ -90,6 +97,9 @@ class Session:
         self.acknowledged = 0
         self.confirmed = 0
         self.closed_by: Party | None = None
+        self.given_up = False
+        """Whether its user was told that the rest has an unknown outcome."""
+        self._accused: dict[Party, int] = {}
         self._interval = REPEAT_SECONDS
         self._progress = -1
 
@@ -104,6 +114,11 @@ class Session:
     def done(self) -> bool:
         """Whether everything in it is confirmed, or acknowledged where nothing confirms."""
         return self.confirmed == self.end
+
+    @property
+    def moved(self) -> bool:
+        """Whether something was acknowledged or confirmed since it was last sent again."""
+        return self.acknowledged + self.confirmed != self._progress
 
     @property
     def room(self) -> int:
@@ -184,8 +199,8 @@ class Session:
         """Send again what Q replicas have not acknowledged; returns how long to wait then."""
         if self.done:
             return None
-        progress = self.acknowledged + self.confirmed
-        moved, self._progress = progress != self._progress, progress
+        moved = self.moved
+        self._progress = self.acknowledged + self.confirmed
         self._interval = REPEAT_SECONDS if moved else min(2 * self._interval, REPEAT_MOST_SECONDS)
         for replica, copy in self.copies.items():
             if replica not in live:
@@ -235,16 +250,8 @@ class Session:
             self.closed_by = replica
         elif message.code is StatusCode.REJECTED:
             if copy.rejected is None:
-                self._out.accuse(
-                    Evidence(
-                        Weight.SUSPICION,
-                        frozenset({replica}),
-                        f"{replica} rejects: {message.reason}",
-                        self.stream,
-                        None,
-                        message,
-                    )
-                )
+                reason = f"{replica} rejects: {message.reason}"
+                self._accuse(Weight.SUSPICION, replica, reason, None, message)
             copy.rejected = message.reason
             reasons = [each.rejected for each in self.copies.values()]
             if reasons.count(message.reason) >= self._quorum.one_correct:
@@ -311,18 +318,24 @@ class Session:
         """Whether a replica speaks of what this publisher never sent: then it lies."""
         if self.path.chain(message.position) == message.chain:
             return False
-        tip = self.path.tip
-        self._out.accuse(
-            Evidence(
-                Weight.LOCAL,
-                frozenset({replica}),
-                f"{replica} holds at position {message.position} what was not published",
-                self.stream,
-                HeldUpTo(self.stream, *tip),
-                message,
-            )
-        )
+        reason = f"{replica} holds at position {message.position} what was not published"
+        mine = HeldUpTo(self.stream, *self.path.tip)
+        self._accuse(Weight.LOCAL, replica, reason, mine, message)
         return True
+
+    def _accuse(
+        self,
+        weight: Weight,
+        replica: Party,
+        reason: str,
+        first: Message | None,
+        second: Message,
+    ) -> None:
+        count = self._accused.get(replica, 0)
+        if count < EVIDENCE_PER_STREAM:
+            self._accused[replica] = count + 1
+            accused = frozenset({replica})
+            self._out.accuse(Evidence(weight, accused, reason, self.stream, first, second))
 
     def _report(self, first: int, last: int, cover: Cover, *, confirmed: bool) -> None:
         replicas = sum(1 for at in cover.on.values() if at >= last)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Literal, TypeAlias
 
-from quorumcast.broadcast.tally import kth
 from quorumcast.client.follower import Follower
+from quorumcast.client.listing import Listing
 from quorumcast.client.reading import Reading
 from quorumcast.core.channel import Channel
 from quorumcast.core.errors import ConfigError
@@ -54,8 +54,6 @@ class Desk:
 
     def __init__(self) -> None:
         self.since = 0
-        self.listed: dict[Stream, Head] = {}
-        """Heads of the first listing, until the starts are fixed."""
         self.complete = False
         self.subscribed = 0
         self.accepted = 0
@@ -75,6 +73,7 @@ class Subscription:
         """Whether it is decided where streams begin."""
         self.starts: dict[Stream, int] = dict(start) if isinstance(start, Mapping) else {}
         self.desks: dict[Party, Desk] = {}
+        self.listing = Listing(reading.quorum.one_correct)
         self.followers: dict[Stream, Follower] = {}
         self.idle: OrderedDict[Stream, None] = OrderedDict()
         """Followers with nothing to do, the one that was so for longest first."""
@@ -161,6 +160,7 @@ class Subscriber:
                 self.agenda.cancel((old, replica))
 
     def _drop(self, follower: Follower) -> None:
+        follower.close()
         follower.reading.touched.pop(follower, None)
         self.agenda.cancel((follower, "pull"))
 
@@ -183,8 +183,11 @@ class Subscriber:
         """A link is gone."""
         self._live.pop(party, None)
         for subscription in self._subscriptions.values():
-            subscription.desks.pop(party, None)
+            desk = subscription.desks.pop(party, None)
+            subscription.listing.forget(party)
             self.agenda.cancel((subscription, party))
+            for stream in desk.candidates if desk is not None else ():
+                self._abandon(subscription, party, stream)
 
     def step(self, sender: Party, message: Message) -> None:
         """A message from a replica."""
@@ -215,7 +218,7 @@ class Subscriber:
         """Pull what is missing; list again."""
         for owner, name in self.agenda.due(self._now):
             if name == "pull":
-                owner.pull()
+                owner.pulling.pull()
             elif name in owner.desks:
                 desk = owner.desks[name]
                 self._ask(owner, name, desk)
@@ -246,8 +249,10 @@ class Subscriber:
     def _ask(self, subscription: Subscription, replica: Party, desk: Desk) -> None:
         """Ask for what changed; subscribe again where the answer is missing."""
         channel = subscription.reading.channel.name
-        self.out.send(replica, AskHeads(channel, desk.since))
-        if desk.complete and desk.accepted < subscription.reading.version:
+        if not desk.complete or subscription.fixed:  # else the others' first listings are awaited
+            self.out.send(replica, AskHeads(channel, desk.since))
+        waits = desk.complete and desk.accepted < subscription.reading.version
+        if waits and subscription.fixed:
             self._subscribe_at(subscription, replica, desk)
 
     def _heads(self, subscription: Subscription, replica: Party, message: Heads) -> None:
@@ -259,8 +264,8 @@ class Subscriber:
                 if subscription.fixed:
                     self._listed(subscription, replica, head)
                 else:
-                    desk.listed[head.stream] = head
-        if message.more and message.heads:
+                    subscription.listing.add(replica, head)
+        if message.more and news:
             self.out.send(replica, AskHeads(message.channel, desk.since))
             return
         if not desk.complete:
@@ -276,32 +281,34 @@ class Subscriber:
     def _fix(self, subscription: Subscription) -> None:
         """Decide where streams begin, once n-f replicas have listed theirs."""
         quorum = subscription.reading.quorum
-        complete = [desk for desk in subscription.desks.values() if desk.complete]
+        complete = [name for name, desk in subscription.desks.items() if desk.complete]
         if len(complete) < quorum.n - quorum.f:
             return
-        streams = dict.fromkeys(stream for desk in complete for stream in desk.listed)
-        for stream in streams:
-            heads = [desk.listed[stream].last for desk in complete if stream in desk.listed]
-            subscription.starts.setdefault(stream, kth(heads, quorum.one_correct) + 1)
+        for stream, start in subscription.listing.after_latest(complete).items():
+            subscription.starts.setdefault(stream, start)
         subscription.fixed = True
-        for replica, desk in subscription.desks.items():
-            for head in desk.listed.values():
-                self._listed(subscription, replica, head)
-            desk.listed = {}
-            if desk.complete:
-                self._subscribe_at(subscription, replica, desk)
+        for listers in subscription.listing.known().values():
+            self._believe(subscription, listers)
+        for replica in complete:
+            self._subscribe_at(subscription, replica, subscription.desks[replica])
 
     def _listed(self, subscription: Subscription, replica: Party, head: Head) -> None:
         resting = subscription.resting.get(head.stream)
         if resting is not None and max(head.last, head.floor) <= resting.seq:
             return
-        follower = self._follower(replica, head.stream)
-        if follower is not None:
-            follower.announce(replica, head.last)
-            follower.anchor.claims(replica, head.confirmed)
-            desk = subscription.desks[replica]
-            if desk.subscribed and follower.behind:
-                follower.touch()
+        if head.stream in subscription.followers:
+            self._believe(subscription, {replica: head})
+        else:
+            self._believe(subscription, subscription.listing.add(replica, head))
+
+    def _believe(self, subscription: Subscription, listers: dict[Party, Head]) -> None:
+        """Follow a stream that these replicas list."""
+        for replica, head in listers.items():
+            subscription.listing.take(head.stream)
+            follower = self._follower(replica, head.stream)
+            if follower is not None:
+                follower.announce(replica, head.last)
+                follower.anchor.claims(replica, head.confirmed)
 
     def _subscribe_at(self, subscription: Subscription, replica: Party, desk: Desk) -> None:
         reading = subscription.reading
@@ -328,8 +335,9 @@ class Subscriber:
             return
         desk.refused = message.reason
         refused = [each.refused for each in subscription.desks.values()]
-        if refused.count(message.reason) == subscription.reading.quorum.one_correct:
+        if refused.count(message.reason) >= subscription.reading.quorum.one_correct:
             self.out.deliver(SubscriptionRefused(message.channel, message.reason))
+            self.unsubscribe(message.channel)
 
     # -- streams -------------------------------------------------------------------------------
 
@@ -356,13 +364,19 @@ class Subscriber:
         candidates.pop(stream, None)
         candidates[stream] = None
         if len(candidates) > CANDIDATE_STREAMS:
-            oldest = candidates.popitem(last=False)[0]
-            follower = subscription.followers.get(oldest)
-            if follower is not None and not follower.believed:
-                follower.forget(replica)
-                if not follower.announcers:
-                    self._drop(follower)
-                    del subscription.followers[oldest]
+            self._abandon(subscription, replica, candidates.popitem(last=False)[0])
+
+    def _abandon(self, subscription: Subscription, replica: Party, stream: Stream) -> None:
+        """A replica's word on a stream that too few announce is dropped."""
+        follower = subscription.followers.get(stream)
+        if follower is None or follower.believed:
+            return
+        follower.forget(replica)
+        if not follower.announcers:
+            self._drop(follower)
+            del subscription.followers[stream]
+            if follower.delivered > 0 and follower.anchor.anchored:  # it had been at rest
+                subscription.resting[stream] = follower.tally.path.base
 
     def _rest(self, subscription: Subscription, follower: Follower) -> None:
         """Of streams with nothing to do, all but the latest keep only what was delivered."""

@@ -70,8 +70,23 @@ LOADING_MESSAGES = 256
 GATHERED_PUBLICATIONS = 1024
 """Messages of one stream that are gathered into runs within a turn, before they are looked at."""
 
+LOADING_BYTES = 16 * 2**20
+"""What such messages of a whole channel may amount to."""
+
+REVISIT_SECONDS = 10.0
+"""How often streams are taken up again in which all was said and nobody could help."""
+
+REVISITED_STREAMS = 16
+"""How many of them at a time."""
+
+RESTATEMENTS = 8
+"""Repetitions of what a stream states when it is read back: some twenty seconds."""
+
 EARLY_BYTES = 4 * 2**20
-"""Bodies of one stream that arrived before their predecessors and wait."""
+"""Bodies of one publisher that arrived before their predecessors and wait."""
+
+EARLY_CHANNEL_BYTES = 64 * 2**20
+"""Such bodies of all publishers of a channel; each has an equal part of it."""
 
 SHARE_BYTES = 64 * 2**20
 """Bodies in flight (voted for, unconfirmed) of all publishers of a channel at a replica; each
@@ -82,9 +97,6 @@ SHARE_LEAST_BYTES = 1 * 2**20
 
 PUBLISHERS_IN_FLIGHT = 4096
 """Publishers with unconfirmed bodies at one time; the next is told to WAIT."""
-
-SUBSCRIPTIONS_PER_CLIENT = 64
-"""Channels that one client may subscribe to at a replica."""
 
 CLIENTS = 10_000
 """Clients with a subscription at a replica."""
@@ -109,7 +121,14 @@ PULLS_BURST = 4000
 """Questions that one party may ask at once."""
 
 EVIDENCE_PER_STREAM = 8
-"""Evidence reported for one stream: a liar repeats itself, the report need not."""
+"""Evidence of one weight against the same parties in a stream: a liar repeats itself, the report
+need not."""
+
+ANSWER_BYTES = 4096
+"""What an answer may have for one token; a longer one costs its asker more."""
+
+SUBSCRIBE_STREAMS = 8
+"""Streams that a new subscription is compared with for one token."""
 
 # -- repetition --------------------------------------------------------------------------------
 
@@ -132,6 +151,12 @@ HEADS_MOST_SECONDS = 10.0
 
 SUBSCRIBER_WINDOW = 4096
 """Positions that a subscriber takes beyond what it delivered, per stream."""
+
+LISTED_STREAMS = 16_384
+"""Streams that one replica lists and that are not followed: as many as it would serve."""
+
+COPIES_BYTES = 64 * 2**20
+"""Bodies that one replica sent to a subscriber of a channel and that are not delivered yet."""
 
 CANDIDATE_STREAMS = 256
 """Streams that one replica alone announces to a subscriber; its newest replace its oldest."""

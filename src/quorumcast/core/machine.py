@@ -174,6 +174,11 @@ class Agenda:
         if old is None or time < old:
             self.set(key, time)
 
+    def once(self, key: Hashable, time: float) -> None:
+        """Do `key` at `time` unless it is already set, for whenever."""
+        if key not in self._times:
+            self.set(key, time)
+
     def cancel(self, key: Hashable) -> None:
         """Do not do `key`."""
         self._times.pop(key, None)
