@@ -39,7 +39,8 @@ class Bench:
         for peer, life in zip(_REPLICAS[1:], lives[1:], strict=True):
             replica.step(peer, Hello(life, lives))
         opening = Opening("probe", 1, lives)
-        self.stream = Stream("alerts", "probe", session_of(cluster.id, opening), Lane.NORMAL)
+        session = session_of(cluster.id, cluster.epoch, opening)
+        self.stream = Stream("alerts", "probe", session, Lane.NORMAL)
         replica.step("screen", Subscribe("alerts", 1, ("*",), 0, 1 << 40))
         replica.step("probe", Open(self.stream, opening, b""))
         replica.ready()

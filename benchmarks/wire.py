@@ -7,11 +7,12 @@ from time import perf_counter
 
 from quorumcast.core.ids import Lane, Stream
 from quorumcast.core.messages import Held, Message, Publish, ReadyUpTo
+from quorumcast.events import Schema, build_event
 from quorumcast.wire import Framer, Memo, Opener, Sealer, decode_payload, encode_payload
 
 RUN = 64
-BODY = bytes(11) + b"x" * 56
-"""As long as a compact record of one event with a payload of 56 bytes."""
+BODY = build_event(Schema(), b"x" * 56, timestamp=1)
+"""The compact record of one event with a payload of 56 bytes."""
 
 RECEIVERS = 4
 KEY = b"k" * 32

@@ -46,9 +46,12 @@ def test_an_origin_names_one_stream_of_one_cluster(
     assert (origin(*one) == origin(*other)) == (one == other)
 
 
-@given(st.tuples(st.binary(max_size=2), openings), st.tuples(st.binary(max_size=2), openings))
-def test_a_session_names_one_opening(
-    one: tuple[bytes, Opening], other: tuple[bytes, Opening]
+sessions = st.tuples(st.binary(max_size=2), st.integers(0, 2), openings, st.binary(max_size=2))
+
+
+@given(sessions, sessions)
+def test_a_session_names_one_opening_of_one_epoch_and_key(
+    one: tuple[bytes, int, Opening, bytes], other: tuple[bytes, int, Opening, bytes]
 ) -> None:
     assert (session_of(*one) == session_of(*other)) == (one == other)
 

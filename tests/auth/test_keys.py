@@ -105,3 +105,25 @@ def test_nonces_have_32_bytes(size: int) -> None:
     for nonces in ((good, bad), (bad, good)):
         with pytest.raises(AuthError, match=f"nonce has {size} bytes"):
             connection_key(b"k" * 32, *nonces)
+
+
+def test_connection_keys_differ_by_nonces_epoch_cluster_and_direction() -> None:
+    """What binds the pair key binds every connection's key that is made of it."""
+    a, b, c = (bytes((number,)) * NONCE_BYTES for number in b"abc")
+    directions = list(permutations(NAMES, 2))
+    keys = [
+        connection_key(key(sender, sender, receiver, cluster, epoch), *nonces)
+        for (sender, receiver), cluster, epoch, nonces in product(
+            directions, (CLUSTER, b"d" * 32), (1, 2), permutations((a, b, c), 2)
+        )
+    ]
+    assert len(set(keys)) == len(directions) * 2 * 2 * 6
+
+
+def test_both_ends_derive_the_key_of_a_connection() -> None:
+    mine, theirs = b"m" * NONCE_BYTES, b"t" * NONCE_BYTES
+    there = connection_key(key("r1", "r1", "r2"), mine, theirs)
+    assert there == connection_key(key("r2", "r1", "r2"), mine, theirs)
+    back = connection_key(key("r1", "r2", "r1"), theirs, mine)
+    assert back == connection_key(key("r2", "r2", "r1"), theirs, mine)
+    assert there != back

@@ -61,6 +61,34 @@ def test_a_difference_is_seen_and_named(what: str) -> None:
     assert (change.manifest.cluster_id == GOOD.cluster_id) == change.same_cluster
 
 
+def test_every_field_of_the_fixed_part_is_among_the_changes() -> None:
+    """A field that is added later needs its digest, or a reason to have none."""
+    differing = {
+        field
+        for change in CHANGES.values()
+        for field in Manifest.__struct_fields__
+        if getattr(change.manifest, field) != getattr(GOOD, field)
+    }
+    assert differing == set(Manifest.__struct_fields__)
+    entries = {
+        field
+        for change in CHANGES.values()
+        for one, other in zip(change.manifest.replicas, GOOD.replicas, strict=False)
+        for field in ReplicaEntry.__struct_fields__
+        if getattr(one, field) != getattr(other, field)
+    }
+    assert entries == set(ReplicaEntry.__struct_fields__) - {"addresses"}
+
+
+def test_a_party_that_shows_fewer_tables_or_more_differs_in_those() -> None:
+    theirs = GOOD.table_digests()
+    del theirs["replica r2"]
+    assert GOOD.difference(theirs) == ("replica r2",)
+    assert GOOD.difference({**GOOD.table_digests(), "channels": bytes(32)}) == ("channels",)
+    assert GOOD.difference({}) == ("cluster", *(f"replica r{number}" for number in range(1, 5)))
+    assert GOOD.difference(GOOD.table_digests()) == ()
+
+
 def test_no_two_manifests_share_a_digest() -> None:
     digests = {change.manifest.digest() for change in CHANGES.values()} | {GOOD.digest()}
     assert len(digests) == len(CHANGES) + 1

@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumcast.auth.certificate import issue
+from quorumcast.auth.certificate import check, issue
+from quorumcast.auth.identity import verify
 from quorumcast.auth.signatures import (
     check_proof,
     publication_message,
     sign_publication,
     verify_publication,
 )
+from quorumcast.auth.tags import Statement, statement_tag
+from quorumcast.core.errors import AuthError
 from quorumcast.core.evidence import Evidence, SignedDigest, Weight
 from quorumcast.core.ids import Cluster, Lane, Stream
 from quorumcast.core.messages import Held
@@ -194,3 +197,24 @@ def test_a_proof_under_another_operator_or_cluster() -> None:
         msgspec.structs.replace(CLUSTER, id=b"d" * 32),
     ]
     assert not any(check_proof(GOOD, other) for other in others)
+
+
+def test_a_signature_counts_in_its_own_domain_alone() -> None:
+    """What a publisher signed as a publication is no certificate, and the other way round."""
+    signature = signed(A).signature
+    message = publication_message(ID, STREAM, 4, A)
+    assert verify(PROBE.public.sign, message, signature)
+    assert message.startswith(b"quorumcast signature 1\0")
+    body = message.removeprefix(b"quorumcast signature 1\0")
+    for domain in (b"", b"quorumcast certificate 1\0", b"quorumcast statement 1\0"):
+        assert not verify(PROBE.public.sign, domain + body, signature)
+    with pytest.raises(AuthError):
+        check(message + signature, PROBE.public.sign, ID)
+
+
+def test_tags_prove_nothing_to_others() -> None:
+    """Whoever can check a tag could have made it: two of them, however good, are no proof."""
+    statement = Statement("vote", ID, 1, "alerts", b"4", A)
+    tags = [statement_tag(b"k" * 32, *statement._replace(digest=each)) for each in (A, B)]
+    shown = [SignedDigest(4, digest, tag * 4) for digest, tag in zip((A, B), tags, strict=True)]
+    assert not check_proof(proof(*shown), CLUSTER)

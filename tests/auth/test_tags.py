@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorumcast.auth import tags as module
 from quorumcast.auth.tags import (
     TAG_BYTES,
     Authenticator,
@@ -123,3 +125,41 @@ def test_a_malformed_vector_has_no_entries() -> None:
     assert twice.entry("r1") is None
     assert twice.entry("r3") == made.entry("r3")
     assert Authenticator((), b"").entry("r1") is None
+
+
+def test_every_check_of_a_tag_compares_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verdict is `compare_digest`'s alone: its time tells nothing about a guess."""
+    seen: list[tuple[bytes, bytes]] = []
+
+    def accepts(made: bytes, given_: bytes) -> bool:
+        seen.append((bytes(made), bytes(given_)))
+        return True
+
+    authenticator = make_authenticator(KEYS, STATEMENT)
+    monkeypatch.setattr(module, "compare_digest", accepts)
+    wrong = bytes(TAG_BYTES)
+    assert check_tag(KEY, b"frame", wrong)
+    assert check_statement_tag(KEY, wrong, *STATEMENT)
+    assert authenticator.check("r1", OTHER_KEY, STATEMENT)
+    assert seen == [
+        (tag(KEY, b"frame"), wrong),
+        (tag(KEY, STATEMENT.encode()), wrong),
+        (tag(OTHER_KEY, STATEMENT.encode()), authenticator.entry("r1")),
+    ]
+
+
+@pytest.mark.parametrize("mask", range(8))
+def test_whom_an_authenticator_convinces_is_exactly_whom_it_is_right_for(mask: int) -> None:
+    """All masks: what one receiver finds says nothing about what another will."""
+    made = make_authenticator(KEYS, STATEMENT)
+    pieces = [made.entry(name) or b"" for name in KEYS]
+    damaged = [piece if mask >> at & 1 else piece[::-1] for at, piece in enumerate(pieces)]
+    partial = Authenticator(made.receivers, b"".join(damaged))
+    checked = [partial.check(name, key, STATEMENT) for name, key in KEYS.items()]
+    assert checked == [bool(mask >> at & 1) for at in range(3)]
+
+
+def test_entries_cannot_be_moved_to_another_receiver() -> None:
+    made = make_authenticator(KEYS, STATEMENT)
+    moved = Authenticator(("r2", "r3", "r1"), made.tags)
+    assert not any(moved.check(name, key, STATEMENT) for name, key in KEYS.items())

@@ -17,6 +17,7 @@ from struct import calcsize, pack_into, unpack_from
 from quorumcast.events import BadPublication, Event, Schema, build_batch, build_event, read
 from quorumcast.events.arrow import pyarrow
 from quorumcast.events.record import RECORD
+from tests.events import bounds
 
 SCHEMAS = (
     Schema(),
@@ -127,9 +128,20 @@ def judge(schema: Schema, body: bytes) -> str:
             **one.attributes,
         )
         assert again == body
+    else:
+        in_bounds = bounds.values(schema, found.batch, body)
+        assert repr(in_bounds) == repr(bounds.columns(schema, events))
     assert len(found.batch.to_pylist()) == len(found)
-    build_batch(schema, events)
+    assert found.table.sort_by("timestamp").num_rows == len(found)
+    assert list(map(repr, _again(schema, events))) == list(map(repr, events))
     return ""
+
+
+def _again(schema: Schema, events: list[Event]) -> list[Event]:
+    """The same events after another publisher published them."""
+    bodies = build_batch(schema, events)
+    found = [read(schema, body) for body in bodies]
+    return [each for part in found if not isinstance(part, BadPublication) for each in part]
 
 
 def main(cases: int, first: int = 0) -> None:

@@ -27,8 +27,8 @@ from quorumcast.sim.disk import Disk, new_life
 
 CLUSTER = b"c" * 32
 OPENING = Opening("p1", 7, (Incarnation(1, 1),) * 4)
-STREAM = Stream("alerts", "p1", session_of(CLUSTER, OPENING), Lane.NORMAL)
-OTHER = Stream("alerts", "p1", session_of(CLUSTER, OPENING), Lane.URGENT)
+STREAM = Stream("alerts", "p1", session_of(CLUSTER, 1, OPENING), Lane.NORMAL)
+OTHER = Stream("alerts", "p1", session_of(CLUSTER, 1, OPENING), Lane.URGENT)
 DIGESTER = Digester(CLUSTER, STREAM)
 ORIGIN = DIGESTER.origin
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from quorumcast.core import limits
 from quorumcast.core.errors import ProtocolError
 from quorumcast.core.ids import Lane, Stream
-from quorumcast.core.messages import AskOpening, Held, Message, Publish
+from quorumcast.core.messages import AskHeads, AskOpening, Held, Message, Publish
 from quorumcast.wire import codec, decode_payload, encode_message, encode_payload, kinds, register
 from quorumcast.wire.codec import Memo
 from quorumcast.wire.primitives import Reader, Recent, pack_stream
@@ -109,6 +109,37 @@ def test_a_full_payload_takes_memory_in_proportion(size: int) -> None:
         assert peak(payload) < 16 * len(payload)
     finally:
         tracemalloc.stop()
+
+
+HOSTILE: list[tuple[str, bytes]] = [
+    ("runs of empty bodies", encode_payload([Publish(STREAM, 1, (b"",) * 65_536)])[0][1:]),
+    ("runs of small bodies", encode_payload([Publish(STREAM, 1, (b"ab",) * 65_536)])[0][1:]),
+    ("runs of digests", encode_payload([Held(STREAM, 1, bytes(32 * 65_536))])[0][1:]),
+    ("the shortest message", encode_payload([AskHeads("ab", 2**40)])[0][1:]),
+    ("streams", encode_payload([AskOpening(STREAM)])[0][1:]),
+    (
+        "counts that promise more",
+        b"\x03" + pack_stream(STREAM) + bytes(7) + b"\x01\x00\x01\x00\x00",
+    ),
+]
+
+
+@pytest.mark.parametrize(("what", "piece"), HOSTILE, ids=[what for what, _ in HOSTILE])
+def test_no_allocation_is_larger_than_a_frame(what: str, piece: bytes) -> None:
+    """Not one that is larger than the payload, or than the references of one run's bodies."""
+    payload = b"\x01" + piece * max(1, 400_000 // len(piece))
+    tracemalloc.start()
+    found: list[Message] = []
+    try:
+        with suppress(ProtocolError):
+            found = decode_payload(payload)
+        largest = max((trace.size for trace in tracemalloc.take_snapshot().traces), default=0)
+        assert tracemalloc.get_traced_memory()[1] < 16 * len(payload) + CACHES
+    finally:
+        tracemalloc.stop()
+    references = 8 * limits.RUN_POSITIONS + 64
+    assert largest <= max(len(payload), references) < limits.FRAME_BYTES
+    assert bool(found) == ("promise" not in what)
 
 
 def test_a_lying_run_of_large_bodies_is_refused_before_it_is_hashed() -> None:

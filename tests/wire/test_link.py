@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from random import Random
 
 import pytest
 from blake3 import blake3
@@ -12,7 +13,17 @@ from hypothesis import strategies as st
 from quorumcast.core.errors import AuthError, ProtocolError
 from quorumcast.core.limits import BODY_BYTES, FRAME_BYTES
 from quorumcast.core.messages import AskHeads, Bodies, Message, Publish
-from quorumcast.wire import Framer, Memo, Opener, Sealer, encode_message, encode_payload, split
+from quorumcast.wire import (
+    Framer,
+    Memo,
+    Opener,
+    Sealer,
+    encode_message,
+    encode_payload,
+    kinds,
+    split,
+)
+from tests.wire import fuzz
 from tests.wire.strategies import any_message
 from tests.wire.vectors import KEY, LARGE, OTHER, STREAM, VECTORS
 
@@ -58,15 +69,71 @@ def test_a_frame_is_as_the_format_says() -> None:
 # -- altered -------------------------------------------------------------------------------------
 
 
-def test_every_altered_byte_is_found_and_changes_nothing() -> None:
-    frame, opener = Sealer(KEY).seal(MIXED), Opener(KEY)
-    for at in range(len(frame)):
-        for change in (0x01, 0x80, 0xFF):
+def one_of_each_kind() -> list[Message]:
+    """The shortest vector of every kind."""
+    found: dict[type, Message] = {}
+    for _, message in sorted(VECTORS.values(), key=lambda vector: _size(vector.message)):
+        found.setdefault(type(message), message)
+    assert set(found) == set(kinds().values())
+    return list(found.values())
+
+
+def test_every_flipped_bit_is_found_and_changes_nothing() -> None:
+    """Under the tag, or in a detached body under its hash: no bit of a frame is left over."""
+    sealer, opener = Sealer(KEY), Opener(KEY)
+    for said in (one_of_each_kind(), [VECTORS["bodies-detached"].message]):
+        frame = sealer.seal(said)
+        for bit in range(8 * len(frame)):
             altered = bytearray(frame)
-            altered[at] ^= change
+            altered[bit // 8] ^= 1 << bit % 8
             with pytest.raises(ProtocolError):
                 opener.open(bytes(altered))
-    assert opener.open(frame) == MIXED
+        assert opener.open(frame) == said
+
+
+# -- any bytes -----------------------------------------------------------------------------------
+
+
+def opened(frame: bytes) -> list[Message] | None:
+    """What an opener makes of a frame; one that it takes, a sealer must make of the messages."""
+    try:
+        messages = Opener(KEY).open(frame)
+    except ProtocolError:
+        return None
+    assert Sealer(KEY).seal(messages) == frame
+    return messages
+
+
+@given(st.binary(max_size=100), st.binary(max_size=40))
+def test_any_bytes_give_messages_or_one_error(junk: bytes, more: bytes) -> None:
+    assert opened(junk) is None  # who has no key
+    opened(forge(junk, detached=more))  # who has it
+    opened(forge(b"\x01" + junk, detached=more))
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_mutated_payloads_under_the_right_key_give_messages_or_one_error(name: str) -> None:
+    """A Byzantine peer has the link's key: behind the tag, every rule still counts."""
+    rng = Random(name)
+    payload, bodies = encode_payload([VECTORS[name].message])
+    case = fuzz.Case(payload, b"".join(bodies))
+    assert opened(forge(*case[:1], detached=case.detached)) == [VECTORS[name].message]
+    answers = [
+        opened(forge(mutated.payload, detached=mutated.detached))
+        for mutated in (fuzz.mutate(rng, [case]) for _ in range(200))
+    ]
+    assert None in answers
+
+
+@given(st.lists(st.binary(max_size=60), max_size=8))
+def test_any_chunks_from_a_stranger_give_nothing(chunks: list[bytes]) -> None:
+    framer = Framer()
+    for chunk in chunks:
+        try:
+            found = framer.feed(chunk)
+        except ProtocolError:
+            break
+        assert [opened(frame) for frame in found] == [None] * len(found)
 
 
 def test_every_shortened_or_extended_frame_is_found() -> None:

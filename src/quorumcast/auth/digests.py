@@ -6,9 +6,10 @@ or with their length before them, so that two different things never have one in
 - c(0)      = H("quorumcast stream 1",  cluster, channel, publisher, session, lane)
 - digest    = H("quorumcast publication 1", c(0), seq, length, body, or its hash if large)
 - c(p)      = H("quorumcast chain 1", c(p-1), digest of p)
-- session   = H("quorumcast session 1", cluster, publisher, nonce, incarnations)
+- session   = H("quorumcast session 1", cluster, epoch, publisher, key, nonce, incarnations)
 
-c(0) binds cluster, channel and stream, so the digest need not repeat them.
+The key is the publisher's signing key on a signed channel, and empty elsewhere. c(0) binds cluster,
+channel and stream, so the digest need not repeat them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _CHAIN = b"quorumcast chain 1\0"
 _SESSION = b"quorumcast session 1"
 
 _SEQ_LENGTH = Struct(">QQ").pack
+_EPOCH = Struct(">Q").pack
 _OPENING = Struct(">QI").pack
 _INCARNATION = Struct(">QQ").pack
 
@@ -53,13 +55,18 @@ def origin(cluster: bytes, stream: Stream) -> bytes:
     return blake3(_STREAM + fields).digest()
 
 
-def session_of(cluster: bytes, opening: Opening) -> bytes:
-    """The session that an opening names.
+def session_of(cluster: bytes, epoch: int, opening: Opening, key: bytes = b"") -> bytes:
+    """The session that an opening names; on a signed channel it binds the publisher's `key`.
 
-    >>> session_of(bytes(32), Opening("p", 1, ())) == session_of(bytes(32), Opening("p", 2, ()))
+    A session is of one epoch: the votes of one set of replicas never count in another's. A
+    publisher whose key was renewed has to open a new one, so that nobody takes the one key's
+    signatures for forgeries of the other's.
+
+    >>> one, other = Opening("p", 1, ()), Opening("p", 2, ())
+    >>> session_of(bytes(32), 1, one) == session_of(bytes(32), 1, other)
     False
     """
-    head = lengths(cluster, opening.publisher.encode())
+    head = lengths(cluster, _EPOCH(epoch), opening.publisher.encode(), key)
     named = _OPENING(opening.nonce, len(opening.incarnations))
     tail = b"".join(_INCARNATION(*each) for each in opening.incarnations)
     return blake3(_SESSION + head + named + tail).digest()

@@ -296,12 +296,14 @@ class Tally:
 
     def _rematch(self, sender: Party) -> None:
         run = self.runs.get(sender)
+        if run is None or not run.digests:
+            return
         path = self.path
         base = path.base.seq
         at = max(self.match.get(sender, 0), base)
-        if run is None or run.first > at + 1:
+        if run.first > at + 1:
             return
-        end = min(run.end, path.end)
+        end = min(run.first + len(run.digests) // D - 1, base + len(path.chains))
         if end <= at:
             return
         mine = path.digests[(at - base) * D : (end - base) * D]

@@ -10,12 +10,11 @@ any, so that a flooder fills its own part alone. An urgent lane shares its publi
 
 from __future__ import annotations
 
-from quorumcast.auth.digests import session_of
 from quorumcast.broadcast.context import Context
 from quorumcast.broadcast.notes import Said
 from quorumcast.broadcast.stream import ReplicaStream
 from quorumcast.broker.shelf import Entry, Shelf
-from quorumcast.core.ids import Lane, Opening, Party, Stream
+from quorumcast.core.ids import Lane, Party, Stream
 from quorumcast.core.limits import (
     PUBLISHERS_IN_FLIGHT,
     SESSION_QUIET_SECONDS,
@@ -57,18 +56,16 @@ class Admission:
         channel = self._context.channel
         if stream.publisher != sender or opening.publisher != sender:
             return "a publisher opens streams under its own name only"
-        if not self._matches(stream, opening):
-            return "the session is not the hash of its opening"
         if not channel.admits_publisher(sender):
             return f"{sender} may not publish on {channel.name}"
-        if self._shelf.sign_key(stream, message.certificate) is None:
+        key = self._shelf.sign_key(stream, message.certificate)
+        if key is None:
             return f"{channel.name} is signed, and the certificate does not serve"
-        return None
-
-    def _matches(self, stream: Stream, opening: Opening) -> bool:
         if len(opening.incarnations) != len(self._context.cluster.replicas):
-            return False
-        return session_of(self._context.cluster.id, opening) == stream.session
+            return "the opening does not name every replica"
+        if not self._shelf.names(stream, opening, key):
+            return "the session is not the hash of its opening in this epoch"
+        return None
 
     def full(self, sender: Party, stream: Stream) -> str | None:
         """Why a new stream has to wait, if so."""

@@ -17,7 +17,10 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
 
+import msgspec
+
 from quorumcast.auth import certificate as certificates
+from quorumcast.auth.digests import session_of
 from quorumcast.broadcast.context import Context
 from quorumcast.broadcast.intake import Intake
 from quorumcast.broadcast.stream import ReplicaStream
@@ -130,6 +133,7 @@ class Shelf:
 
     def restore(self, state: StreamState) -> Entry:
         """A stream that the store has, at start; it is put to work only when needed."""
+        state = self._of_this_epoch(state)
         self.counter += 1
         entry = Entry(state.stream, state.confirmed, self.counter)
         self._stored(entry)
@@ -167,7 +171,9 @@ class Shelf:
         if entry.active is None:
             active = ReplicaStream(self.context, stream)
             if state is not None:
-                active.restore(state, self.sign_key(stream, state.certificate) or b"")
+                key = self.sign_key(stream, state.certificate) or b""
+                active.restore(self._of_this_epoch(state), key)
+                active.abstains |= not self.names(stream, state.opening, key)
             self._activate(entry, active)
             active.touch()
             if self._revisited.pop(stream, 0) is None:
@@ -184,6 +190,20 @@ class Shelf:
         except AuthError:
             return None
         return checked.keys.sign if checked.name == stream.publisher else None
+
+    def names(self, stream: Stream, opening: Opening, key: bytes) -> bool:
+        """Whether a session is the hash of this opening, in the present epoch."""
+        cluster = self.context.cluster
+        return session_of(cluster.id, cluster.epoch, opening, key) == stream.session
+
+    def _of_this_epoch(self, state: StreamState) -> StreamState:
+        """What counts of a stored stream: of another epoch's only what was confirmed in it."""
+        key = self.sign_key(state.stream, state.certificate) or b""
+        if self.names(state.stream, state.opening, key):
+            return state
+        return msgspec.structs.replace(
+            state, votes=b"", signatures=b"", head=state.confirmed.seq, ready=state.confirmed
+        )
 
     def _named(self, opening: Opening) -> Incarnation | None:
         index = self.context.replicas.index
@@ -316,10 +336,12 @@ class Shelf:
         if not self.hearsay.known(stream):
             self.remove(entry)
 
-    def release(self, stream: Stream, party: Party) -> None:
-        """A party has no use for a stream that it opened."""
-        if self.hearsay.speaks(party, stream):
+    def release(self, stream: Stream, party: Party) -> bool:
+        """A party has no use for a stream that it opened; returns whether it had not used it."""
+        unused = self.hearsay.speaks(party, stream)
+        if unused:
             self._unhear(party, stream)
+        return unused and stream not in self.entries
 
     def gone(self, party: Party) -> None:
         """A client is gone: what it opened and did not use goes too."""

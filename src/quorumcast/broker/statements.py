@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from quorumcast.auth.digests import session_of
 from quorumcast.auth.signatures import verify_publication
 from quorumcast.broadcast.context import Context
 from quorumcast.broadcast.stream import ReplicaStream
@@ -67,18 +66,20 @@ class Statements:
             if position <= base or digest == mine:
                 continue
             signature = message.signatures[index * S : index * S + S]
-            theirs = SignedDigest(position, digest, signature)
+            at = (position - base - 1) * S
+            earlier = None
+            if mine is not None:
+                earlier = SignedDigest(position, mine, bytes(active.signatures[at : at + S]))
             if not verify_publication(
                 active.sign_key, cluster, active.stream, position, digest, signature
             ):
                 reason = f"{sender} states position {position} without the publisher's signature"
                 self._context.accuse(
-                    Weight.LOCAL, frozenset({sender}), reason, active, theirs, message
+                    Weight.LOCAL, frozenset({sender}), reason, active, earlier, message
                 )
                 return False
-            if mine is not None:
-                at = (position - base - 1) * S
-                earlier = SignedDigest(position, mine, bytes(active.signatures[at : at + S]))
+            if earlier is not None:
+                theirs = SignedDigest(position, digest, signature)
                 accused = frozenset({active.stream.publisher})
                 reason = f"the publisher signed two contents for position {position}"
                 self._context.accuse(Weight.PROOF, accused, reason, active, earlier, theirs)
@@ -123,11 +124,6 @@ class Statements:
         if active.opening is not None:
             return
         opening, stream = message.opening, message.stream
-        if opening.publisher != stream.publisher or (
-            session_of(self._context.cluster.id, opening) != stream.session
-        ):
-            self._context.out.reject(sender, "the opening is not the session's")
-            return
         channel = self._context.channel
         if channel.signed and not channel.admits_publisher(stream.publisher):
             # One signature is enough to adopt, so nobody else vouches for the right to publish.
@@ -136,6 +132,9 @@ class Statements:
         key = self._shelf.sign_key(stream, message.certificate)
         if key is None:
             self._context.out.reject(sender, "the opening's certificate does not serve")
+            return
+        if opening.publisher != stream.publisher or not self._shelf.names(stream, opening, key):
+            self._context.out.reject(sender, "the opening is not the session's")
             return
         active.open(opening, message.certificate, key)
         active.repair.run()

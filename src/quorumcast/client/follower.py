@@ -274,10 +274,14 @@ class Follower:
     def _checked(self, position: int, digest: bytes | None) -> bytes | None:
         """A body at this position with this digest; false ones are thrown away."""
         for replica, body in self.copies.at(position):
-            if self.digester.digest(position, body) == digest:
+            found = self.digester.digest(position, body)
+            if found == digest:
                 return body
             self.copies.remove(replica, position)
-            self.reading.out.reject(replica, f"a false body at position {position}")
+            run = self.tally.runs.get(replica)
+            if run is None or run.digest(position) != found:
+                # A correct replica sends what it voted for, though its publisher may have lied.
+                self.reading.out.reject(replica, f"a false body at position {position}")
         return None
 
     def resume(self, base: Position, gap: Gap | None) -> None:

@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from quorumcast.auth import certificate as certificates
 from quorumcast.auth.digests import session_of
 from quorumcast.client.session import Session
 from quorumcast.core.channel import Channel
@@ -94,6 +95,10 @@ class Publisher:
         self._certificate = certificate
         self._entropy = entropy
         self._sign = sign
+        self._key = b""
+        """The public key that goes with `sign`, where a channel is signed."""
+        if any(channel.signed for channel in self._channels.values()):
+            self._key = certificates.check(certificate, cluster.operator, cluster.id).keys.sign
         self._journal = journal
         self._now = 0.0
         self._live: dict[Party, None] = {}
@@ -274,9 +279,9 @@ class Publisher:
         if len(self._hellos) < quorum.votes or len(state.left) >= SESSIONS_UNCONFIRMED - 1:
             return None
         opening = Opening(self.me, self._entropy(), self._named)
-        stream = Stream(
-            state.channel.name, self.me, session_of(self._cluster.id, opening), state.lane
-        )
+        key = self._key if state.channel.signed else b""
+        session = session_of(self._cluster.id, self._cluster.epoch, opening, key)
+        stream = Stream(state.channel.name, self.me, session, state.lane)
         state.session = self._session(state, opening, stream)
         if self._journal:
             self.out.record(SessionOpened(stream, opening))

@@ -346,11 +346,11 @@ class Subscriber:
         subscription = self._subscriptions.get(stream.channel)
         if subscription is None or replica not in subscription.desks or not subscription.fixed:
             return None
-        if not subscription.matches(stream):
-            self.out.reject(replica, f"{stream} was not asked for")
-            return None
         follower = subscription.followers.get(stream)
         if follower is None:
+            if not subscription.matches(stream):
+                self.out.reject(replica, f"{stream} was not asked for")
+                return None
             base = subscription.resting.pop(stream, None)
             start = base.seq + 1 if base is not None else subscription.starts.get(stream, 1)
             follower = Follower(subscription.reading, stream, start, base)

@@ -73,14 +73,14 @@ GATHERED_PUBLICATIONS = 1024
 LOADING_BYTES = 16 * 2**20
 """What such messages of a whole channel may amount to."""
 
-REVISIT_SECONDS = 10.0
+REVISIT_SECONDS = 30.0
 """How often streams are taken up again in which all was said and nobody could help."""
 
 REVISITED_STREAMS = 16
 """How many of them at a time."""
 
-RESTATEMENTS = 8
-"""Repetitions of what a stream states when it is read back: some twenty seconds."""
+RESTATEMENTS = 3
+"""Repetitions of what a stream states when it is read back; the next visit comes anyway."""
 
 EARLY_BYTES = 4 * 2**20
 """Bodies of one publisher that arrived before their predecessors and wait."""

@@ -71,7 +71,7 @@ def from_events(schema: Schema, events: Sequence[Event]) -> ArrowBatch:
     unknown = set[str]().union(*[event.attributes for event in events]).difference(names)
     if unknown:
         row = next(row for row, event in enumerate(events) if unknown & event.attributes.keys())
-        raise schema.unknown(min(unknown & events[row].attributes.keys()), row)
+        raise schema.unknown(min(unknown & events[row].attributes.keys(), key=str), row)
     lists: list[list[Any]] = [
         [event.timestamp for event in events],
         [event.key for event in events],
@@ -160,11 +160,11 @@ def from_batch(schema: Schema, batch: ArrowBatch, timestamp: Any, first_row: int
 
 def _convert(column: Column, array: ArrowArray, target: ArrowType, first_row: int) -> ArrowArray:
     pa = pyarrow()
+    if pa.types.is_dictionary(array.type):  # first: a dictionary may hold nulls of its own
+        array = array.dictionary_decode()
     if array.null_count and not column.nullable:
         row = pa.compute.index(pa.compute.is_null(array), True).as_py()
         raise column.unfit(f"null is not {column.type.name}", first_row + row)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
     if array.type != target and not _same_family(column.type.name, array.type):
         raise column.unfit(f"a column of {array.type} is not {column.type.name}")
 
@@ -174,6 +174,10 @@ def _convert(column: Column, array: ArrowArray, target: ArrowType, first_row: in
     try:
         return convert(len(array))
     except (pa.ArrowException, OverflowError):
+        if pa.types.is_integer(array.type) and column.type.plain is float:
+            # Arrow refuses all above 2**53 (2**24), also the even ones that a float holds
+            values = enumerate(array.to_pylist(), first_row)
+            return pa.array([column.value(value, row) for row, value in values], target)
         row = _first_failure(len(array), convert)
         if pa.types.is_timestamp(array.type):  # some that Python cannot show end here
             array = array.view(arrow_type("int64"))

@@ -75,7 +75,8 @@ def microseconds(value: Any) -> int:
     2000000
     """
     if isinstance(value, datetime):
-        return index((value - EPOCH) // _MICROSECOND)  # a TypeError where the zone is missing
+        # A TypeError where the zone is missing; a zone can also put year 1 or 9999 out of range.
+        value = (value - EPOCH) // _MICROSECOND
     return whole_number(value, TIMESTAMP_LEAST, TIMESTAMP_MOST)
 
 
@@ -104,7 +105,10 @@ def _float64(value: Any) -> float:
 
 
 def _float32(value: Any) -> float:
-    return _FLOAT32.unpack(_FLOAT32.pack(_float64(value)))[0]
+    number: float = _FLOAT32.unpack(_FLOAT32.pack(_float64(value)))[0]
+    if isinstance(value, int) and number != value:
+        raise ValueError  # an int that a float32 cannot hold exactly
+    return number
 
 
 def _boolean(value: Any) -> bool:
@@ -134,7 +138,14 @@ TYPES: dict[str, Type] = {
         _signed(16),
         _signed(32),
         _signed(64),
-        Type("float32", "f", 32, float, _float32, "a number of at most 3.4e38"),
+        Type(
+            "float32",
+            "f",
+            32,
+            float,
+            _float32,
+            "a float of at most 3.4e38, or an int that a float32 holds exactly",
+        ),
         Type("float64", "d", 64, float, _float64, "a float, or an int that a float holds exactly"),
         Type("string", "", 0, str, _string, "a str of whole Unicode characters"),
         Type("binary", "", 0, bytes, _binary, "bytes (text.encode() for text)"),

@@ -17,7 +17,7 @@ class Faults:
     def __init__(self, rig: Rig, decisions: Iterable[Decision]) -> None:
         self._rig = rig
         self._world = rig.world
-        self._calm = rig.world.network.weather
+        self._calm = rig.world.network.weather  # as calm as it gets before it heals
         self._healed = False
         self._back: dict[str, Crash] = {}
         for decision in decisions:
@@ -39,10 +39,8 @@ class Faults:
                 at(max(tick + 1, decision.until), lambda: self._join(decision))
             case Storm(_, until, loss, stray):
                 worse = msgspec.structs.replace(self._calm, loss=loss, stray=stray)
-                at(tick, lambda: self._weather(worse))
-                at(max(tick + 1, until), lambda: self._weather(self._calm))
-            case _:
-                pass  # what the adversary may do is told to its plot
+                at(tick, lambda: self._weather(worse, str(decision)))
+                at(max(tick + 1, until), lambda: self._weather(self._calm, "the storm is over"))
 
     # -- crashes -------------------------------------------------------------------------------
 
@@ -105,8 +103,9 @@ class Faults:
             for other in decision.receivers:
                 self._world.renew(nodes[one], nodes[other])
 
-    def _weather(self, weather: Weather) -> None:
+    def _weather(self, weather: Weather, note: str) -> None:
         if not self._healed:
+            self._world.note(note)
             self._world.network.weather = weather
 
     def heal(self) -> None:

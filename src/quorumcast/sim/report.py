@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from quorumcast.sim.checkers import Violation
+from quorumcast.sim.network import TICKS_PER_SECOND
 from quorumcast.sim.scenario import Scenario
 
 
@@ -19,6 +20,50 @@ class Failure(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """The first thing that went wrong, in a sentence."""
         return str(self.violations[0]) if self.violations else f"vacuous: {self.vacuous}"
+
+    @property
+    def command(self) -> str:
+        """What to type to see this run again."""
+        return command(self.scenario)
+
+
+_OPTIONS = (
+    ("replicas", "--replicas"),
+    ("faults", "--faults"),
+    ("publishers", "--publishers"),
+    ("subscribers", "--subscribers"),
+    ("publications", "--publications"),
+    ("confirm", "--confirm"),
+    ("byzantine", "--byzantine"),
+    ("loss", "--loss"),
+)
+"""Settings with a value, and their options, in the order in which a command names them."""
+
+
+def command(scenario: Scenario) -> str:
+    """The shell command that runs exactly this scenario: what is as usual goes without saying.
+
+    >>> command(Scenario(protocol="bracha", adversary="alter", confirm=False, seed=7))
+    'quorumcast sim --protocol bracha --adversary alter --confirm false --seed 7'
+    """
+    usual = Scenario()
+    words = ["quorumcast", "sim", "--protocol", scenario.protocol]
+    words += ["--adversary", scenario.adversary]
+    for name, option in _OPTIONS:
+        value = getattr(scenario, name)
+        if value != getattr(usual, name) or type(value) is not type(getattr(usual, name)):
+            words += [option, "false" if value is False else str(value)]
+    for name, option in (("faulty_ticks", "--seconds"), ("healing_ticks", "--patience")):
+        ticks: int = getattr(scenario, name)
+        if ticks != getattr(usual, name):
+            words += [option, str(ticks / TICKS_PER_SECOND)]
+    if scenario.byzantine_publisher:
+        words.append("--byzantine-publisher")
+    if scenario.signed:
+        words.append("--signed")
+    if not scenario.crashes:
+        words.append("--no-crashes")
+    return " ".join([*words, "--seed", str(scenario.seed)])
 
 
 class Report(msgspec.Struct):

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from quorumcast.broker import Replica
 from quorumcast.client import Publisher, Subscriber
 from quorumcast.core.channel import Channel
-from quorumcast.core.ids import Incarnation, Lane, Party
+from quorumcast.core.ids import FIRST, Incarnation, Lane, Party
 from quorumcast.core.machine import Machine
 from quorumcast.core.records import Incarnated
 from quorumcast.sim.adversaries import Adversary, Maker, Plot, TwoFaced, adversary_named
+from quorumcast.sim.adversaries.twins import TWIN, Rounds
 from quorumcast.sim.checkers import Case
 from quorumcast.sim.disk import Disk, new_life
 from quorumcast.sim.draws import derive
@@ -21,14 +22,8 @@ from quorumcast.sim.scenario import Scenario
 from quorumcast.sim.trace import Published, Stored, Subscribed, Trace
 from quorumcast.sim.world import World
 
-BIRTH_MS = 1_000
-"""The counter of first incarnations; later ones count virtual milliseconds above it."""
-
 TAIL = 8
 """Commits between two syncs on a disk that may lose its tail."""
-
-TWIN = "'"
-"""What a twin's node is named after its party."""
 
 
 class Rig:
@@ -119,6 +114,8 @@ class Rig:
             self._add(name, self._lying(inner, maker), None, correct=False)
         for node in list(world.nodes.values()):
             world.start(node)
+        if adversary is not None and adversary.twins:
+            Rounds(world, self.plot, self.liars, scenario.faulty_ticks).start()
 
     def _add(
         self,
@@ -139,24 +136,19 @@ class Rig:
 
     def _replica(self, node: Node) -> Machine:
         assert node.disk is not None
-        life = node.disk.life or self._first_life(node)
+        life = node.disk.life or self.new_life(node, FIRST)
         node.incarnation = life.valid[-1][0]
         return Replica(node.party, self.keys.cluster, self.channels, life)
 
-    def _first_life(self, node: Node) -> Incarnated:
-        return self.new_life(node, BIRTH_MS)
-
-    def new_life(self, node: Node, counter: int) -> Incarnated:
-        """A new incarnation on a node's disk: its votes are gone, or may be."""
+    def new_life(self, node: Node, incarnation: Incarnation) -> Incarnated:
+        """An incarnation on a node's disk: its first, or another because votes may be gone."""
         assert node.disk is not None
         names = self.keys.cluster.replicas
-        # Twins share one life as they share their keys: nobody can tell them apart.
-        draws = derive(self.scenario.seed, "incarnation", node.party, str(counter))
         old = node.disk.life
         life = new_life(
             names.index(node.party),
             len(names),
-            Incarnation(counter, draws.getrandbits(64)),
+            incarnation,
             node.clock.read(self.world.seconds),
             old.seen if old is not None else (),
         )
@@ -173,7 +165,9 @@ class Rig:
             node.disk.wipe()
             stored = self.trace.stored.setdefault(node.name, [])
             stored.append(Stored(self.world.now, node.incarnation, None))
-        self.new_life(node, BIRTH_MS + self.world.now)
+        counter = FIRST.counter + 1 + self.world.now
+        draws = derive(self.scenario.seed, "incarnation", node.party, str(counter))
+        self.new_life(node, Incarnation(counter, draws.getrandbits(64)))
 
     def _publisher(self, node: Node) -> Machine:
         draws = derive(self.scenario.seed, "sessions", node.life)
@@ -201,6 +195,7 @@ class Rig:
         machine = node.machine
         if not isinstance(machine, Publisher):
             return  # it is down: nobody calls
+        self.world.note(f"{party} publishes {count} on {channel} ({lane.name.lower()})")
         for _ in range(count):
             number = self._numbers.get((node.life, channel, lane), 0) + 1
             self._numbers[node.life, channel, lane] = number
@@ -219,8 +214,10 @@ class Rig:
         calls = self.trace.subscribed.setdefault(node.life, [])
         calls.append(Subscribed(self.world.now, channel, patterns, start))
         if patterns:
+            self.world.note(f"{party} subscribes to {', '.join(patterns)} on {channel}, {start}")
             self.world.call(node, machine.subscribe, channel, patterns, start)
         else:
+            self.world.note(f"{party} unsubscribes from {channel}")
             self.world.call(node, machine.unsubscribe, channel)
 
     # -- judgement -----------------------------------------------------------------------------
@@ -239,6 +236,7 @@ class Rig:
             judged=judged,
             cap_bytes=cap_bytes,
             patience_ticks=patience_ticks,
+            healed_tick=self.scenario.faulty_ticks,
         )
 
 

@@ -73,8 +73,11 @@ class Run:
         decisions: Iterable[Decision] | None = None,
         watcher: Watcher | None = None,
         deeds: frozenset[int] | None = None,
+        *,
+        hasty: bool = False,
     ) -> None:
         self.scenario = scenario = prepare(scenario)
+        self.hasty = hasty
         drawn = schedule_of(scenario) if decisions is None else list(decisions)
         self.rig = Rig(scenario, deeds)
         self.world = self.rig.world
@@ -89,12 +92,19 @@ class Run:
         try:
             self.world.run(self.scenario.faulty_ticks)
             self.faults.heal()
-            self._wait()
+            broken = self._broken()
+            if not broken:
+                self._wait()
+                broken = self._broken()
         except MachineError as error:
             if not self.world.nodes[error.party].correct:
                 raise
             return self._report([Violation("machines", str(error))])
-        return self._report(judge(self._case()))
+        return self._report(broken or judge(self._case()))
+
+    def _broken(self) -> list[Violation]:
+        """What a hasty run ends with: promises that no waiting can mend."""
+        return judge(self._plain_case(judged=False)) if self.hasty else []
 
     def _case(self) -> Case:
         for node in self.world.nodes.values():
@@ -103,21 +113,31 @@ class Run:
                 self.rig.trace.sizes[node.name] = max(size, self.rig.trace.sizes.get(node.name, 0))
         return self._plain_case()
 
-    def _plain_case(self) -> Case:
+    def _plain_case(self, *, judged: bool = True) -> Case:
         ticks = self.scenario.faulty_ticks + self.scenario.healing_ticks
-        return self.rig.case(judged=True, cap_bytes=CAP_BYTES, patience_ticks=ticks)
+        return self.rig.case(judged=judged, cap_bytes=CAP_BYTES, patience_ticks=ticks)
 
     def _wait(self) -> None:
-        """Run on until everything owed has arrived, or the time is up."""
+        """Run on until everything owed has arrived and stays so, or the time is up."""
         limit = self.scenario.faulty_ticks + self.scenario.healing_ticks
-        promise = promise_of(self.rig.channels[0])
+        look = STEP_TICKS
         while self.world.now < limit:
             self.world.run(self.world.now + STEP_TICKS)
-            case = self._plain_case()
-            late = validity.check(case) if promise.validity else []
-            if not late and (promise.totality == "none" or not totality.check(case)):
-                break
-        self.world.run(self.world.now + AFTER_TICKS)
+            if self.world.now >= self.scenario.faulty_ticks + look:
+                look *= 2  # rarely: looking costs as much as a second of a small world
+                if self._broken():
+                    return
+            if self._arrived():
+                self.world.run(self.world.now + AFTER_TICKS)
+                if self._arrived():
+                    break
+
+    def _arrived(self) -> bool:
+        """Whether nothing that is owed is missing at this moment."""
+        case, promise = self._plain_case(), promise_of(self.rig.channels[0])
+        if promise.validity and validity.check(case):
+            return False
+        return promise.totality == "none" or not totality.check(case)
 
     def _report(self, violations: list[Violation]) -> Report:
         world, trace, plot = self.world, self.rig.trace, self.rig.plot
@@ -156,12 +176,15 @@ def run(
     decisions: Iterable[Decision] | None = None,
     watcher: Watcher | None = None,
     deeds: frozenset[int] | None = None,
+    *,
+    hasty: bool = False,
 ) -> Report:
     """Run a scenario, with the schedule that its seed draws or with a given one.
 
-    `deeds` are the numbers of those that the adversary may do; None: all of them.
+    `deeds` are the numbers of those that the adversary may do; None: all of them. A `hasty` run
+    ends soon after a promise is broken that no waiting can mend, and reports only such ones.
 
     >>> run(Scenario(publications=3, loss=0.0, crashes=False, seed=1)).passed
     True
     """
-    return Run(scenario, decisions, watcher, deeds).execute()
+    return Run(scenario, decisions, watcher, deeds, hasty=hasty).execute()

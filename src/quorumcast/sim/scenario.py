@@ -61,7 +61,7 @@ class Scenario(msgspec.Struct, frozen=True):
 
     @property
     def replica_names(self) -> tuple[str, ...]:
-        """r1 to rn; the last ones are the Byzantine ones."""
+        """r1 to rn; which of them are Byzantine is drawn from the seed."""
         return tuple(f"r{number}" for number in range(1, self.replicas + 1))
 
     @property

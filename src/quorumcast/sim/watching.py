@@ -38,6 +38,11 @@ class MachineError(QuorumcastError):
         )
         self.party = party
         self.tick = tick
+        self.error = error
+
+    def __reduce__(self) -> tuple[type[MachineError], tuple[Party, int, Exception]]:
+        """How it travels between processes: an exception alone would pass on its text."""
+        return MachineError, (self.party, self.tick, self.error)
 
 
 class Watcher(Protocol):

@@ -16,6 +16,7 @@ from quorumcast.sim.adversaries.amnesiac import Amnesiac
 from quorumcast.sim.adversaries.collude import Collude
 from quorumcast.sim.adversaries.double_vote import DoubleVote
 from quorumcast.sim.adversaries.equivocate import Equivocate
+from quorumcast.sim.adversaries.fickle import Fickle
 from quorumcast.sim.adversaries.flood import Flood
 from quorumcast.sim.adversaries.forged import Forged
 from quorumcast.sim.adversaries.greedy import Greedy
@@ -66,6 +67,7 @@ REGISTRY: dict[str, Adversary] = _registry(
     Adversary("withhold", "acknowledges, and keeps publications to itself", Withhold),
     Adversary("alter", "changes numbers, names, channels, contents, chains", Alter),
     Adversary("equivocate", "tells two consistent stories to two halves", Equivocate),
+    Adversary("fickle", "withholds, alters and equivocates by turns", Fickle),
     Adversary("double-vote", "votes for two contents of one id", DoubleVote),
     Adversary("amnesiac", "forgets its votes and keeps its incarnation", Amnesiac),
     Adversary("replay", "repeats old statements about other streams", Replay),
@@ -77,7 +79,9 @@ REGISTRY: dict[str, Adversary] = _registry(
     Adversary("mutate", "changes one field or one delivery time", Mutate),
     Adversary("state-aware", "tells each victim the lie that it is open to", StateAware),
     Adversary("collude", "helps a two-faced publisher on both sides", Collude, TwoFaced),
-    Adversary("twins", "two correct replicas with one identity", twins=True),
+    Adversary(
+        "twins", "two correct replicas with one identity, each with its own part", twins=True
+    ),
 )
 
 

@@ -7,7 +7,6 @@ whatever credit allows. Each turn's flood has a bound, so that the run ends.
 
 from __future__ import annotations
 
-from quorumcast.auth.digests import session_of
 from quorumcast.core.ids import Incarnation, Lane, Opening, Party, Stream
 from quorumcast.core.machine import Machine, Ready
 from quorumcast.core.messages import (
@@ -99,7 +98,7 @@ class Flood(Liar):
         lane = Lane(self._count % 2)
         if kind < 3:
             opening = Opening(self.me, self.draws.getrandbits(64), self._incarnations())
-            session = session_of(self.plot.cluster.id, opening)
+            session = self.plot.session(opening)
             stream = Stream("alerts", self.me, session, lane)
             certificate = self.plot.certificates.get(self.me, b"")
             body = b"flood %d" % self._count

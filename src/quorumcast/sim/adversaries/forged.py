@@ -10,7 +10,6 @@ from __future__ import annotations
 import msgspec
 
 from quorumcast.auth.certificate import issue
-from quorumcast.auth.digests import session_of
 from quorumcast.core.ids import Incarnation, Lane, Opening, Party, Stream
 from quorumcast.core.machine import Machine, Ready
 from quorumcast.core.messages import Bodies, Held, Hello, Message, Open, OpeningOf, Publish
@@ -67,7 +66,7 @@ class Forged(Liar):
         nobody = Incarnation(0, 0)
         named = tuple(self._shown.get(each, nobody) for each in self.plot.cluster.replicas)
         opening = Opening(name, self.draws.getrandbits(64), named)
-        session = session_of(self.plot.cluster.id, opening)
+        session = self.plot.session(opening)
         stream = Stream("alerts", name, session, Lane.NORMAL)
         body = b"forged/%d" % self._attempts
         for replica in self.plot.cluster.replicas:

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from quorumcast.auth.digests import Digester
+from quorumcast.auth.digests import Digester, session_of
 from quorumcast.auth.identity import Identity
 from quorumcast.core.channel import Channel
-from quorumcast.core.ids import Cluster, Party, Stream
+from quorumcast.core.ids import Cluster, Opening, Party, Stream
 from quorumcast.core.machine import Machine
 from quorumcast.core.messages import DIGEST_BYTES
 from quorumcast.core.records import Accepted, Installed, Opened, Record
@@ -61,6 +61,8 @@ class Plot:
         self.actions = 0
         self.variants: dict[tuple[Stream, int], tuple[bytes, ...]] = {}
         """Contents of one id that a Byzantine publisher made, for its helpers to vote for."""
+        self.side: Callable[[str], int] | None = None
+        """Which of the twins a node talks to now, 0 or 1; None where there are no twins."""
         self.observer: Callable[[Party, str], None] | None = None
 
     def draws(self, who: Party, *names: str) -> Random:
@@ -79,6 +81,13 @@ class Plot:
         if self.observer is not None:
             self.observer(who, what)
         return True
+
+    def session(self, opening: Opening) -> bytes:
+        """The session of a member's opening, as its own key and the channel make it."""
+        identity = self.identities.get(opening.publisher)
+        signed = identity is not None and self.channels[0].signed
+        key = identity.public.sign if identity is not None and signed else b""
+        return session_of(self.cluster.id, self.cluster.epoch, opening, key)
 
     def fake(self, stream: Stream, position: int) -> bytes:
         """Other content for an id: the same one for all members, so that their lies agree."""

@@ -3,11 +3,12 @@
 It opens sessions like any publisher. For each position it draws who gets A, who gets B, and who
 gets nothing; sometimes all get A, so that the stream moves on. It resends to each what that one
 got, and serves whichever body is asked for. Byzantine replicas know both contents and who got what.
+Of two twins one gets A and the other B, whichever it talks to.
 """
 
 from __future__ import annotations
 
-from quorumcast.auth.digests import Digester, session_of
+from quorumcast.auth.digests import Digester
 from quorumcast.auth.signatures import sign_publication
 from quorumcast.core.ids import Incarnation, Lane, Opening, Party, Stream
 from quorumcast.core.machine import Machine, Ready
@@ -43,7 +44,8 @@ class TwoFaced(Liar):
         if isinstance(message, Hello):
             self._shown[sender] = message.incarnation
         elif isinstance(message, HeldUpTo) and message.stream == self._stream:
-            self._held[sender] = max(self._held.get(sender, 0), message.position)
+            known = 0 if self._twinned(sender) else self._held.get(sender, 0)
+            self._held[sender] = max(known, message.position)
         elif isinstance(message, AskBodies) and message.stream == self._stream:
             self._serve(sender, message)
 
@@ -83,7 +85,7 @@ class TwoFaced(Liar):
         nobody = Incarnation(0, 0)
         named = tuple(self._shown.get(name, nobody) for name in self.plot.cluster.replicas)
         opening = Opening(self.me, self.draws.getrandbits(64), named)
-        session = session_of(self.plot.cluster.id, opening)
+        session = self.plot.session(opening)
         self._opening = opening
         self._stream = Stream(self.plot.channels[0].name, self.me, session, Lane.NORMAL)
         self._digester = Digester(self.plot.cluster.id, self._stream)
@@ -118,12 +120,22 @@ class TwoFaced(Liar):
         for name in self.plot.cluster.replicas:
             self.also(name, Open(self._stream, self._opening, certificate))
             held = self._held.get(name, 0)
-            faces = self._faces.get(name, {})
             for position in range(held + 1, min(held + RESENT, self._positions) + 1):
-                body = faces.get(position)
+                body = self._face(name, position)
                 if body is not None:
                     signature = self._sign(self._stream, position, body)
                     self.also(name, Publish(self._stream, position, (body,), signature))
+
+    def _twinned(self, name: Party) -> bool:
+        """Whether a name stands for two replicas, of which the last to speak is meant."""
+        return self.plot.side is not None and name in self.plot.members
+
+    def _face(self, name: Party, position: int) -> bytes | None:
+        assert self._stream is not None
+        variants = self.plot.variants[self._stream, position]
+        if self.plot.side is not None and self._twinned(name) and len(variants) > 1:
+            return variants[self.plot.side(self.me)]
+        return self._faces.get(name, {}).get(position)
 
     def _sign(self, stream: Stream, position: int, body: bytes) -> bytes:
         identity = self.plot.identities.get(self.me)

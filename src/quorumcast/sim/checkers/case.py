@@ -14,6 +14,9 @@ from quorumcast.core.ids import Cluster, Party, Stream
 from quorumcast.core.outcomes import Acknowledged, Delivery
 from quorumcast.sim.trace import Published, Subscribed, Trace
 
+END = 2**62
+"""A tick after all others."""
+
 
 class Violation(msgspec.Struct, frozen=True):
     """A property that a run broke, and how.
@@ -48,6 +51,16 @@ class Sent(NamedTuple):
     """When it was acknowledged; without a stream it was not."""
 
 
+class Asked(NamedTuple):
+    """Since when a subscriber asks for a stream without a break, and from where on."""
+
+    since: int
+    first: int | None
+    """The position where it has to begin; None: after some head, which only the machine knows."""
+    latest: int
+    """When it last asked for what comes from now on; -1: never."""
+
+
 class Case:
     """A run as the checkers see it; nothing here comes from inside a machine.
 
@@ -69,6 +82,7 @@ class Case:
         judged: bool = True,
         cap_bytes: int = 2**62,
         patience_ticks: int = 2**62,
+        healed_tick: int = 0,
     ) -> None:
         self.trace = trace
         self.cluster = cluster
@@ -81,6 +95,14 @@ class Case:
         """Whether the network healed and had time: only then is anything owed."""
         self.cap_bytes = cap_bytes
         self.patience_ticks = patience_ticks
+        self.healed_tick = healed_tick
+        """When the network healed: waiting times count from here."""
+        self._asked: dict[tuple[str, Stream, int], Asked | None] = {}
+
+    @property
+    def liars(self) -> int:
+        """How many replicas the adversary plays."""
+        return len(self.cluster.replicas) - len(self.replicas)
 
     @cached_property
     def seen(self) -> dict[str, list[Seen]]:
@@ -120,6 +142,8 @@ class Case:
                 position = outcome.position - (outcome.last - number)
                 found[key] = Sent(sent.published, stream, position, tick)
 
+    # -- subscriptions -------------------------------------------------------------------------
+
     def subscription(self, life: str, channel: str, tick: int) -> Subscribed | None:
         """The subscription of a life to a channel that is in force at a tick."""
         force = None
@@ -128,19 +152,52 @@ class Case:
                 force = each
         return force if force is not None and force.patterns else None
 
-    def from_the_start(self, channel: str) -> list[str]:
-        """Lives that ran to the end with one subscription, never changed, from the beginning."""
-        lives: list[str] = []
-        for life, calls in self.trace.subscribed.items():
-            mine = [each for each in calls if each.channel == channel]
-            if life in self.live and len(mine) == 1 and mine[0].start == "earliest":
-                lives.append(life)
-        return lives
+    def asked(self, life: str, stream: Stream, tick: int = END) -> Asked | None:
+        """How a life asks for a stream at a tick; None if it does not.
 
-    def wants(self, life: str, stream: Stream) -> bool:
-        """Whether a life's last subscription asks for a stream."""
-        force = self.subscription(life, stream.channel, 2**62)
-        return force is not None and matches(force.patterns, stream.publisher)
+        A change that still matches goes on where it was; a stream that was not asked for in
+        between may begin again.
+        """
+        calls = self.trace.subscribed.get(life, ())
+        count = sum(1 for call in calls if call.tick <= tick)
+        key = (life, stream, count)
+        if key not in self._asked:
+            self._asked[key] = _asked(
+                [call for call in calls[:count] if call.channel == stream.channel], stream
+            )
+        return self._asked[key]
+
+    def since(self, life: str, each: Seen) -> int:
+        """When the asking began under which a life delivered something; -1 if it did not ask."""
+        asked = self.asked(life, each.stream, each.tick)
+        return -1 if asked is None else asked.since
+
+    def got(self, life: str) -> dict[Stream, set[int]]:
+        """The positions that a life delivered of streams since it asks for them."""
+        got: dict[Stream, set[int]] = {}
+        for each in self.seen.get(life, ()):
+            asked = self.asked(life, each.stream)
+            if asked is not None and each.tick >= asked.since:
+                got.setdefault(each.stream, set()).add(each.position)
+        return got
+
+
+def _asked(calls: list[Subscribed], stream: Stream) -> Asked | None:
+    unbroken: list[Subscribed] = []
+    for call in calls:
+        if matches(call.patterns, stream.publisher):
+            unbroken.append(call)
+        else:
+            unbroken.clear()
+    if not unbroken:
+        return None
+    latest = [call.tick for call in unbroken if call.start == "latest"]
+    first = None if latest else max(_first(call.start, stream) for call in unbroken)
+    return Asked(unbroken[0].tick, first, max(latest, default=-1))
+
+
+def _first(start: str | dict[Stream, int], stream: Stream) -> int:
+    return start.get(stream, 1) if isinstance(start, dict) else 1
 
 
 def matches(patterns: tuple[str, ...], publisher: Party) -> bool:

@@ -1,17 +1,18 @@
 """Confirmed chains: what correct replicas state READY or CONFIRMED for is one chain per stream.
 
 Every READY and CONFIRMED record is recomputed from the digests and bodies that the replica stored,
-so it must name what that replica can serve; and where two replicas name a position, they name the
-same chain digest.
+so it must name what that replica can serve; CONFIRMED never goes back; where two replicas name a
+position, they name the same chain digest; and what correct subscribers delivered is that chain.
 """
 
 from __future__ import annotations
 
-from quorumcast.auth.digests import chains_after
+from quorumcast.auth.digests import Digester, chain_after, chains_after
 from quorumcast.core.ids import Stream
 from quorumcast.core.records import Confirmed, Floored, MadeReady
 from quorumcast.sim.checkers.case import Case, Violation
 from quorumcast.sim.store import Store, StoredStream
+from quorumcast.sim.trace import Stored
 
 RULE = "chains"
 
@@ -24,6 +25,8 @@ def check(case: Case) -> list[Violation]:
     found: list[Violation] = []
     for replica in case.replicas:
         found += _replay(case, replica, known)
+    for life in case.seen:
+        found += _delivered(case, life, known)
     return found
 
 
@@ -32,13 +35,7 @@ def _replay(case: Case, replica: str, known: Known) -> list[Violation]:
     store = Store(case.cluster.id)
     done: dict[Stream, int] = {}
     stored = case.trace.stored.get(replica, [])
-    # A floor that f+1 replicas named is taken without the bodies below it.
-    taken = {
-        (each.record.stream, each.record.position)
-        for each in stored
-        if isinstance(each.record, Floored) and each.record.confirmed
-    }
-    for each in stored:
+    for index, each in enumerate(stored):
         record = each.record
         if record is None:
             store = Store(case.cluster.id)
@@ -49,11 +46,20 @@ def _replay(case: Case, replica: str, known: Known) -> list[Violation]:
             stream = record.stream
             computed = _computed(store.streams[stream], record, done.get(stream, 0) + 1)
             if isinstance(record, Confirmed):
+                if record.position < done.get(stream, 0) and replica not in case.lost:
+                    text = f"{replica} stored CONFIRMED for {stream} at {record.position}, "
+                    found.append(Violation(RULE, f"{text}below {done[stream]}"))
                 done[stream] = record.position
-                if not computed and (stream, record.position) in taken:
+                if not computed and _takes_floor(stored, index, record):
                     computed = [(record.position, record.chain)]
             found += _judge(replica, record, computed, known)
     return found
+
+
+def _takes_floor(stored: list[Stored], index: int, record: Confirmed) -> bool:
+    """A floor that f+1 replicas named is taken without the bodies below it, in one turn."""
+    floor = Floored(record.stream, record.position, record.chain, True)
+    return index + 1 < len(stored) and stored[index + 1].record == floor
 
 
 def _computed(
@@ -93,3 +99,25 @@ def _judge(
                 )
             ]
     return []
+
+
+def _delivered(case: Case, life: str, known: Known) -> list[Violation]:
+    """Where a subscriber read from the beginning, its chain is the confirmed one."""
+    digesters: dict[Stream, Digester] = {}
+    ends: dict[Stream, tuple[int, bytes]] = {}
+    found: dict[Stream, Violation] = {}
+    for each in case.seen[life]:
+        stream = each.stream
+        if each.position == 1 and stream not in digesters:
+            digesters[stream] = Digester(case.cluster.id, stream)
+            ends[stream] = (0, digesters[stream].origin)
+        if ends.get(stream, (-1, b""))[0] != each.position - 1:
+            continue  # in the middle of a stream, or again from its beginning
+        digest = digesters[stream].digest(each.position, each.body)
+        chain = chain_after(ends[stream][1], digest)
+        ends[stream] = (each.position, chain)
+        other, whose = known.get((stream, each.position), (chain, ""))
+        if other != chain and stream not in found:
+            text = f"{life} delivered at position {each.position} of {stream} what contradicts "
+            found[stream] = Violation(RULE, f"{text}READY or CONFIRMED of {whose}")
+    return list(found.values())

@@ -45,7 +45,17 @@ def promise_of(channel: Channel) -> Promise:
     return PROMISES[channel.protocol, channel.confirm]
 
 
-SAFETY = ("authentication", "relevance", "uniqueness", "fifo", "agreement", "votes", "memory")
+SAFETY = (
+    "agreement",
+    "authentication",
+    "durability",
+    "evidence",
+    "fifo",
+    "memory",
+    "relevance",
+    "uniqueness",
+    "votes",
+)
 """What every channel promises at all times."""
 
 
@@ -57,6 +67,6 @@ def checkers_for(channel: Channel) -> tuple[str, ...]:
     """
     promise = promise_of(channel)
     confirming = ("chains",) if channel.confirm else ()
-    owed = ("validity", "durability", "fairness") if promise.validity else ()
+    owed = ("validity", "fairness") if promise.validity else ()
     total = ("totality",) if promise.totality != "none" else ()
     return (*SAFETY, *confirming, *owed, *total)
