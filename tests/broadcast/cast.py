@@ -83,10 +83,10 @@ class Bench:
         self.channel = Channel("alerts", **{"alpha": 10, "publishers": ("*",), **how})
         self.context = Context(self.replicas, self.channel)
         self.opening = Opening("probe", 5, (names,) * n)
-        session = session_of(self.cluster.id, self.opening)
+        self.key = PROBE.public.sign if self.channel.signed else b""
+        session = session_of(self.cluster.id, self.cluster.epoch, self.opening, self.key)
         self.id = Stream("alerts", "probe", session, Lane.NORMAL)
         self.store = Store(self.cluster.id)
-        self.key = PROBE.public.sign if self.channel.signed else b""
         self.fresh()
         self.stream.open(self.opening, CERTIFICATE, self.key)
 

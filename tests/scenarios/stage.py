@@ -27,7 +27,7 @@ from quorumcast.core.channel import Channel
 from quorumcast.core.ids import Cluster, Incarnation, Lane, Party
 from quorumcast.core.machine import Machine, Ready
 from quorumcast.core.messages import Hello, Message, Open
-from quorumcast.core.records import Incarnated
+from quorumcast.core.records import Incarnated, SessionState
 from quorumcast.sim.store import Store
 from tests.scenarios.guard import Guard
 from tests.scenarios.looking import Looking
@@ -36,6 +36,8 @@ from tests.scenarios.story import CHANNEL, OPERATOR, Story, certificate, identit
 
 LATENCY = 0.001
 FLUSH_STEPS = 50_000
+STILL_STEPS = 10_000
+"""Things that may happen at one time: a timer in the past would ring for ever."""
 
 Reply = Callable[[Party, Message], Iterable[Message]]
 
@@ -117,11 +119,22 @@ class Stage(Rules, Looking):
             self._connect(name)
             self.flush()
 
-    def publisher(self, name: Party) -> Publisher:
-        """A correct publisher."""
+    def publisher(self, name: Party, journal: list[SessionState] | None = None) -> Publisher:
+        """A correct publisher; with a journal, it first finishes the sessions kept there."""
         papers = certificate(self.cluster, name)
         entropy, sign = self._nonces.__next__, identity(name).sign
-        machine = Publisher(name, self.cluster, self.channels, papers, entropy, sign)
+        machine = Publisher(
+            name,
+            self.cluster,
+            self.channels,
+            papers,
+            entropy,
+            sign,
+            journal=journal is not None,
+        )
+        machine.at(self.now)
+        if journal is not None:
+            machine.resume(journal)
         self._enter(name, machine)
         return machine
 
@@ -174,6 +187,12 @@ class Stage(Rules, Looking):
             self.stores.pop(name, None)
             self.born[name] = self.now
             self.start(name)
+
+    def damage(self, name: Party, story: Story, position: int) -> None:
+        """A replica's disk loses one confirmed body."""
+        slots = self.stores[name].streams[story.stream].slots
+        slots[position] = slots[position]._replace(body=None)
+        self.guard.damaged.add((name, story.stream, position))
 
     def rotate(self, name: Party) -> None:
         """A replica draws its next incarnation, as it does every day."""
@@ -271,8 +290,10 @@ class Stage(Rules, Looking):
     def run(self, seconds: float) -> None:
         """Let this much time pass."""
         end = self.now + seconds
+        steps, last = 0, self.now
         while self._next(end):
-            pass
+            steps, last = (steps + 1 if self.now == last else 0), self.now
+            assert steps < STILL_STEPS, f"time stands still at {self.now}"
         self.now = end
 
     def _next(self, end: float) -> bool:
@@ -354,3 +375,8 @@ class Stage(Rules, Looking):
                 machine.publish(channel, letter.encode(), lane)
 
         self._do(name, add)
+
+    def resubscribe(self, name: Party, patterns: str, start: Start = "latest") -> None:
+        """A correct subscriber changes what it asks for."""
+        chosen = tuple(patterns.split())
+        self._do(name, lambda machine: machine.subscribe(CHANNEL, chosen, start))

@@ -6,6 +6,8 @@ position 3 with the chain digest of just that content.
 
 from __future__ import annotations
 
+from copy import copy
+
 from blake3 import blake3
 
 from quorumcast.auth.certificate import issue
@@ -69,11 +71,18 @@ class Story:
     ) -> None:
         self.cluster = cluster
         self.opening = opening
-        session = session_of(cluster.id, opening)
-        self.stream = Stream(channel, opening.publisher, session, lane)
         self.certificate = certificate(cluster, opening.publisher) if signed else b""
         self._signer = identity(opening.publisher) if signed else None
+        key = self._signer.public.sign if self._signer is not None else b""
+        session = session_of(cluster.id, cluster.epoch, opening, key)
+        self.stream = Stream(channel, opening.publisher, session, lane)
         self._digester = Digester(cluster.id, self.stream)
+
+    def unsigned(self) -> Story:
+        """The same stream, told by somebody without the publisher's key."""
+        forger = copy(self)
+        forger._signer = None
+        return forger
 
     # -- what it consists of -------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorumcast.core.ids import Lane
-from quorumcast.core.messages import Publish, StatusCode
+from quorumcast.core.messages import Publish, Status, StatusCode
 from tests.scenarios.stage import Stage
 
 
@@ -66,7 +66,7 @@ def test_session_that_is_not_the_hash_of_its_opening_is_rejected() -> None:
     stage.say("P", "r1", forged)
     stage.flush()
 
-    (status,) = [each for each in stage.heard("P", object) if hasattr(each, "code")]
+    (status,) = stage.heard("P", Status)
     assert status.code is StatusCode.REJECTED
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
+
 from quorumcast.core.ids import Incarnation
+from quorumcast.core.limits import HANDOVER_SECONDS
 from quorumcast.core.messages import (
     ConfirmedUpTo,
     Held,
@@ -226,6 +229,24 @@ def test_publisher_leaves_a_session_that_does_not_confirm_after_a_time() -> None
     assert [(each.first, each.last) for each in unknown] == [(1, 1)]
     assert stage.holds("r2", stage.story("p")) == "B"
     assert stage.acknowledged("p") == 2
+
+
+@pytest.mark.parametrize("began", [2.1123, 2.2123, 2.3123])
+def test_publisher_that_waits_for_its_old_session_does_not_wake_itself_for_ever(
+    began: float,
+) -> None:
+    stage = Stage(alpha=5)
+    stage.run(began)
+    stage.publisher("p")
+    stage.drop("r1 r2 r3", "p", HeldUpTo, ConfirmedUpTo)
+    stage.publish("p", "A")
+    stage.flush()
+    stage.wipe("r4")
+    stage.say("r4", "p r1 r2 r3", stage.hello("r4"))
+    stage.run(HANDOVER_SECONDS + 5.0)  # fails where time stands still
+    stage.publish("p", "B")
+    stage.run(1.0)
+    assert len(stage.sessions("p")) == 2
 
 
 def test_replica_that_changes_all_the_time_costs_ever_fewer_sessions() -> None:

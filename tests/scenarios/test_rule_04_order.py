@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quorumcast.core.limits import EARLY_BYTES
 from quorumcast.core.messages import Credit, Held, HeldUpTo, Publish, StatusCode
 from quorumcast.core.messages import Status as StatusMessage
 from tests.scenarios.stage import Stage
@@ -74,6 +75,23 @@ def test_what_arrives_beyond_the_window_does_not_wait() -> None:
     codes = [each.code for each in stage.heard("P", StatusMessage, "r1")]
     assert StatusCode.BLOCKED in codes
     assert max(each.through for each in stage.heard("P", Credit, "r1")) == 4
+
+
+def test_what_waits_is_bounded_in_bytes_too() -> None:
+    stage = Stage(alpha=50, within_seconds=60.0)
+    story = stage.opens("P")
+    size = EARLY_BYTES // 4 - 100
+    for seq in range(8, 1, -1):
+        stage.say("P", "r1", Publish(story.stream, seq, (bytes(size),)))
+    stage.flush()
+    for seq in (1, 2, 3):
+        stage.say("P", "r1", Publish(story.stream, seq, (bytes(size),)))
+        stage.flush()
+    assert stage.stores["r1"].streams[story.stream].head == 3  # 8, 7, 6 and 5 filled the room
+
+    stage.say("P", "r1", Publish(story.stream, 4, (bytes(size),)))
+    stage.flush()
+    assert stage.stores["r1"].streams[story.stream].head == 8
 
 
 def test_duplicate_and_overlapping_runs_change_nothing() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from quorumcast.core.errors import ConfigError
 from quorumcast.core.messages import ConfirmedUpTo, Held, ReadyUpTo
 from tests.scenarios.stage import Stage
 
@@ -77,3 +80,9 @@ def test_f_plus_1_readys_are_joined_and_f_are_not() -> None:
     stage.run(3.0)
     assert stage.ready("r1", story) == 1
     assert stage.confirmed("r1", story) == 1  # r1, r5, r6: 2f+1
+
+
+@pytest.mark.parametrize("protocol", ["ab", "bracha"])
+def test_2f_plus_1_replicas_are_too_few_for_a_byzantine_channel(protocol: str) -> None:
+    with pytest.raises(ConfigError, match="at least 4 replicas"):
+        Stage(n=3, f=1, scripted="", protocol=protocol)

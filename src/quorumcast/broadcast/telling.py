@@ -71,14 +71,19 @@ class Teller:
         context.agenda.soon((self._stream, "repeat"), context.now)
 
     def restored(self) -> None:
-        """Read back from the store: state again what is not confirmed, and nothing else."""
+        """Read back from the store: all was stated before, and is not unless something is new.
+
+        Else streams in which nobody can help would wake each other for ever.
+        """
         stream = self._stream
-        if max(stream.head, stream.ready.seq) > stream.confirmed.seq:
-            self.restated()
-            self._repeats = REPEATS - RESTATEMENTS
-        else:
-            self._told = self._ready = self._confirmed = stream.confirmed.seq
-            self._repeats = REPEATS
+        self._told, self._ready = stream.head, stream.ready.seq
+        self._confirmed = stream.confirmed.seq
+        self._repeats = REPEATS
+
+    def revisit(self) -> None:
+        """State all again, a few times: after a restart, or because the network may have healed."""
+        self.restated()
+        self._repeats = REPEATS - RESTATEMENTS
 
     def due(self) -> None:
         """The oldest untold vote has waited long enough."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorumcast.core.ids import Lane, Party, Stream
-from quorumcast.core.limits import GATHERED_PUBLICATIONS
+from quorumcast.core.limits import GATHERED_BYTES, GATHERED_PUBLICATIONS
 from quorumcast.core.machine import Out
 from quorumcast.core.messages import Publish
 
@@ -21,26 +21,27 @@ class Arrivals:
         self._out = out
         self._take = take
         self._gathered: dict[Stream, list[Publish]] = {}
+        self._bytes: dict[Stream, int] = {}
 
     def add(self, sender: Party, message: Publish) -> None:
         """A run, which only the stream's publisher may send."""
         if message.stream.publisher != sender:
             self._out.reject(sender, "a publication under another's name")
             return
-        gathered = self._gathered.get(message.stream)
-        if gathered is None:
-            self._gathered[message.stream] = [message]
-            return
+        stream = message.stream
+        gathered = self._gathered.setdefault(stream, [])
         gathered.append(message)
-        if len(gathered) >= GATHERED_PUBLICATIONS:
-            del self._gathered[message.stream]
+        size = self._bytes.get(stream, 0) + sum(map(len, message.bodies))
+        self._bytes[stream] = size
+        if len(gathered) >= GATHERED_PUBLICATIONS or size >= GATHERED_BYTES:
+            del self._gathered[stream], self._bytes[stream]
             self._hand_on(gathered)
 
     def flush(self) -> None:
         """The turn ends: hand everything on."""
         if not self._gathered:
             return
-        arrived, self._gathered = self._gathered, {}
+        arrived, self._gathered, self._bytes = self._gathered, {}, {}
         for stream in sorted(arrived, key=lambda stream: stream.lane != Lane.URGENT):
             self._hand_on(arrived[stream])
 

@@ -55,7 +55,10 @@ class Clients:
             self._out.send(sender, Status(stream, StatusCode.WAIT, 0, full))
             return
         entry = self._shelf.heard_of(stream, sender)
-        assert entry is not None, "a publisher's own account always has room for its latest"
+        if entry is None:
+            reason = "too much is heard of sessions under this name; try again"
+            self._out.send(sender, Status(stream, StatusCode.WAIT, 0, reason))
+            return
         active = entry.active
         if active is None:
             self._shelf.load(entry, sender, message)

@@ -109,7 +109,7 @@ class Desk:
         entry = self.shelf.restore(state)
         self.retention.restored(entry)
         if entry.unfinished and self.context.repairs:
-            self.shelf.wake(entry)
+            self.shelf.take_up(entry)
 
     def settle(self) -> None:
         """Draw the conclusions of a turn in every stream that it touched, urgent lanes first."""
@@ -134,6 +134,7 @@ class Desk:
             self.subscriptions.push(entry, active, fresh, told and self.context.repairs)
         self.admission.count(active)
         self.admission.acknowledge(active)
+        self.shelf.rest(entry)
 
     def unlinked(self, party: Party) -> None:
         """A party's link is gone."""

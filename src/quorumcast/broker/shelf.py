@@ -177,6 +177,7 @@ class Shelf:
             self._activate(entry, active)
             active.touch()
             if self._revisited.pop(stream, 0) is None:
+                active.teller.revisit()
                 active.repair.inquire()
         return waiting
 
@@ -236,7 +237,6 @@ class Shelf:
         entry.head, entry.confirmed, entry.floor = now
         if changed:
             self._bump(entry)
-        self._rest(entry)
         return changed
 
     def _bump(self, entry: Entry) -> None:
@@ -249,7 +249,7 @@ class Shelf:
                 each for each in self._order if each[1] in live and live[each[1]].changed == each[0]
             ]
 
-    def _rest(self, entry: Entry) -> None:
+    def rest(self, entry: Entry) -> None:
         """Streams with nothing to do stay for a while, the most recent of them."""
         active, intake = entry.active, entry.intake
         resting = self._resting
@@ -284,12 +284,17 @@ class Shelf:
             stream, _ = self._stuck.popitem(last=False)
             entry = self.entries.get(stream)
             if entry is not None and entry.active is None:
-                self._revisited[stream] = None
-                self.wake(entry)
+                self.take_up(entry)
+
+    def take_up(self, entry: Entry) -> None:
+        """Read a stream back, state all of it again, and ask what others state."""
+        self._revisited[entry.stream] = None
+        self.wake(entry)
 
     def remove(self, entry: Entry) -> None:
         """Forget a stream altogether."""
         if entry.active is not None:
+            self.context.touched.pop(entry.active, None)
             self.put_away(entry)
         for kept in (self._resting, self._stuck, self._revisited):
             kept.pop(entry.stream, None)

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 import typer
 
-from quorumcast.cli.called import called
 from quorumcast.cli.ending import FAILED, ending
 from quorumcast.cli.telling import Progress, show_report, summary
 from quorumcast.core.errors import ConfigError
@@ -187,7 +186,7 @@ def _object(report: Report, small: Shrunk | None) -> dict[str, Any]:
             "seed": failure.scenario.seed,
             "rule": failure.violations[0].rule if failure.violations else "vacuous",
             "text": failure.text,
-            "command": called(failure.command),
+            "command": failure.command,
         }
         for failure in report.failures
     ]

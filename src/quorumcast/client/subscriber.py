@@ -138,6 +138,8 @@ class Subscriber:
         reading.now = self._now
         self._subscriptions[channel] = fresh
         if old is not None:
+            for replica in old.desks:
+                self.agenda.cancel((old, replica))
             for stream, follower in old.followers.items():
                 if fresh.matches(stream):
                     fresh.followers[stream] = follower

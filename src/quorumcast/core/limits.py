@@ -70,6 +70,9 @@ LOADING_MESSAGES = 256
 GATHERED_PUBLICATIONS = 1024
 """Messages of one stream that are gathered into runs within a turn, before they are looked at."""
 
+GATHERED_BYTES = 1 * 2**20
+"""And bytes of them: shares are looked at when a run is."""
+
 LOADING_BYTES = 16 * 2**20
 """What such messages of a whole channel may amount to."""
 
