@@ -193,3 +193,10 @@ def test_only_the_operator_certifies() -> None:
 def test_replicas_by_name() -> None:
     assert GOOD.replica("r3") == GOOD.replicas[2]
     assert GOOD.replica("r5") is None
+
+
+def test_a_difference_is_an_error_that_names_the_tables() -> None:
+    mine = manifest()
+    mine.check_tables(manifest().table_digests())
+    with pytest.raises(AuthError, match="cluster"):
+        mine.check_tables(manifest(epoch=2).table_digests())

@@ -6,7 +6,13 @@ import pytest
 
 from quorumcast.core.channel import Retention
 from quorumcast.core.ids import Incarnation, Lane, Opening, Stream
-from quorumcast.core.limits import ACTIVE_STREAMS, LOADING_BYTES, SHARE_BYTES
+from quorumcast.core.limits import (
+    ACTIVE_STREAMS,
+    LOADING_BYTES,
+    REVISIT_SECONDS,
+    REVISITED_STREAMS,
+    SHARE_BYTES,
+)
 from quorumcast.core.messages import (
     AskVotes,
     Bodies,
@@ -21,7 +27,7 @@ from quorumcast.core.messages import (
 )
 from quorumcast.sim.checkers import measure
 from tests.broadcast.cast import said
-from tests.broker.bench import Bench
+from tests.broker.bench import Bench, status
 from tests.scenarios.story import CHANNEL, Story
 
 MIB = 2**20
@@ -196,14 +202,16 @@ def test_streams_that_somebody_wakes_go_to_rest_again(how: str) -> None:
     assert bench.at_work() <= ACTIVE_STREAMS + 64
 
 
-def test_peer_that_publishes_under_its_own_name_has_places_like_anybody() -> None:
+def test_peer_that_fills_its_own_account_cannot_publish_and_harms_nobody() -> None:
     bench = Bench()
     for nonce in range(6):
         bench.say("r4", bench.story("r4", nonce).confirmed("A"))
     story = bench.story("r4", 9)
-    bench.say("r4", story.open())
-    bench.say("r4", story.publish("A"))
-    assert bench.holds(story) == "A"
+    ready = bench.say("r4", story.open())
+    assert status(ready, "r4")[0] in (StatusCode.OK, StatusCode.WAIT)
+    other = bench.opens()
+    bench.say("probe", other.publish("A"))
+    assert bench.holds(other) == "A"
 
 
 def hopeless(count: int) -> Bench:
@@ -228,11 +236,13 @@ def test_stream_in_which_nobody_can_help_goes_to_rest_and_leaves_its_share() -> 
 
 
 def test_streams_at_rest_are_taken_up_again_a_few_at_a_time() -> None:
-    bench = hopeless(100)
+    count = 4 * REVISITED_STREAMS
+    bench = hopeless(count)
     bench.until(189.0)
     asked: set[Stream] = set()
-    while bench.now < 300.0:
+    while bench.now < 190.0 + 5 * REVISIT_SECONDS:
         ready = bench.until(bench.now + 5.0)
-        asked |= {each.stream for each in said(ready, AskVotes, "r2")}
-        assert bench.at_work() <= 64
-    assert len(asked) == 100
+        now = {each.stream for each in said(ready, AskVotes, "r2")}
+        assert len(now) <= REVISITED_STREAMS
+        asked |= now
+    assert len(asked) == count

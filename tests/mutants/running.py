@@ -1,46 +1,138 @@
-"""Running tests against a seeded bug, in a process of its own."""
+"""Running tests against a seeded bug, each in a process of its own.
+
+A process that has imported everything but the tests forks for every bug; the child seeds it, and
+only then imports and runs tests. So a test sees the bug wherever it looks, and a bug costs little
+more than its test.
+
+A bug is seen when a test fails. A mutant that breaks down by itself, with a wrong call or a name
+that does not exist, shows nothing of its mistake: that does not count.
+"""
 
 from __future__ import annotations
 
-import subprocess
+import json
+import os
+import signal
 import sys
+import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tests.mutants.mutant import Mutant
+import hypothesis  # noqa: F401  imported once, for all children
+import pytest
+
+from tests.mutants.mutant import Mutant, load_everything, seed
 
 ROOT = Path(__file__).parent.parent.parent
 TIMEOUT_SECONDS = 240
 
+_BREAKDOWNS = (TypeError, AttributeError, NameError, ImportError)
+"""How a mutant fails that no longer fits the code around it."""
+
+_OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no")
+_EARLY = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+"""Hypothesis is there before pytest looks."""
+
+
+class Failure(NamedTuple):
+    """A test that failed, how, and whether by the mutant's own breakdown."""
+
+    test: str
+    reason: str
+    breakdown: bool
+
 
 class Outcome(NamedTuple):
-    """Whether the tests saw the bug, and which of them."""
+    """What the tests made of a bug."""
 
-    killed: bool
-    by: tuple[str, ...]
-    output: str
+    name: str
+    failures: tuple[Failure, ...]
+    trouble: str
+    """Why there is nothing to judge: no such test, or one without end."""
+
+    @property
+    def killed(self) -> bool:
+        """Whether a test saw the bug."""
+        return not self.trouble and any(not each.breakdown for each in self.failures)
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The tests that saw it."""
+        return tuple(each.test for each in self.failures if not each.breakdown)
+
+    @property
+    def remark(self) -> str:
+        """Why it was not seen, if more is to be said than that."""
+        broken = [each.reason for each in self.failures if each.breakdown]
+        return self.trouble or (broken[0] if broken and not self.killed else "")
 
 
-def attempt(mutant: Mutant, *tests: str, first_only: bool = True) -> Outcome:
-    """Run tests with the bug in place; a test that hangs sees it too."""
-    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
-    command += ["-p", "tests.mutants.plugin", "--mutant", mutant.name, "-rfE", "-p", "no:xdist"]
-    command += ["-x"] if first_only else []
-    try:
-        done = subprocess.run(
-            [*command, *tests],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return Outcome(True, tests[:1], "timed out")
-    failed = [
-        line.split()[1]
-        for line in done.stdout.splitlines()
-        if line.startswith(("FAILED ", "ERROR "))
-    ]
-    assert done.returncode in (0, 1), done.stdout + done.stderr
-    return Outcome(done.returncode == 1, tuple(failed), done.stdout)
+class _Watch:
+    """A pytest plugin that keeps what failed."""
+
+    def __init__(self) -> None:
+        self.failures: list[Failure] = []
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> Iterator[None]:
+        yield
+        if call.excinfo is not None:
+            reason = f"{call.excinfo.typename}: {call.excinfo.value}".splitlines()[0]
+            broken = issubclass(call.excinfo.type, _BREAKDOWNS)
+            self.failures.append(Failure(item.nodeid, reason, broken))
+
+
+def _child(mutant: Mutant, tests: tuple[str, ...], first_only: bool, answer: str) -> None:
+    signal.alarm(TIMEOUT_SECONDS)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+    seed(mutant)
+    watch = _Watch()
+    options = [*_OPTIONS, *_EARLY, *(["-x"] if first_only else [])]
+    code = int(pytest.main([*options, *tests], plugins=[watch]))
+    trouble = "" if code in (0, 1) else f"pytest ends with {code}"
+    Path(answer).write_text(json.dumps({"trouble": trouble, "failures": watch.failures}))
+
+
+def _judge(mutant: Mutant, answer: Path) -> Outcome:
+    if not answer.exists():
+        return Outcome(mutant.name, (), f"nothing came back in {TIMEOUT_SECONDS} s")
+    found = json.loads(answer.read_text())
+    failures = tuple(Failure(*each) for each in found["failures"])
+    return Outcome(mutant.name, failures, found["trouble"])
+
+
+def attempts(
+    wanted: Iterable[tuple[Mutant, tuple[str, ...]]], *, jobs: int, first_only: bool = True
+) -> Iterator[Outcome]:
+    """Run tests against each bug, `jobs` at a time; outcomes come as they are there."""
+    os.chdir(ROOT)
+    load_everything()
+    waiting = list(wanted)[::-1]
+    running: dict[int, tuple[Mutant, Path]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                mutant, tests = waiting.pop()
+                answer = Path(folder, mutant.name)
+                running[_fork(mutant, tests, first_only, str(answer))] = (mutant, answer)
+            process, _ = os.wait()
+            if process in running:
+                yield _judge(*running.pop(process))
+
+
+def _fork(mutant: Mutant, tests: tuple[str, ...], first_only: bool, answer: str) -> int:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    process = os.fork()
+    if process == 0:
+        try:
+            _child(mutant, tests, first_only, answer)
+        except BaseException as error:  # noqa: BLE001  nothing of the parent goes on in the child
+            trouble = f"{type(error).__name__}: {error}"
+            Path(answer).write_text(json.dumps({"trouble": trouble, "failures": []}))
+        finally:
+            os._exit(0)
+    return process

@@ -133,6 +133,24 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         tables = (*mine, *(name for name in theirs if name not in mine))
         return tuple(name for name in tables if mine.get(name) != theirs.get(name))
 
+    def check_tables(self, theirs: Mapping[str, bytes]) -> None:
+        """Raise `AuthError` that names the tables in which another party's manifest differs.
+
+        >>> keys = Identity.from_seeds(b"s" * 32, b"a" * 32).public
+        >>> mine = Manifest(
+        ...     nonce=bytes(32), operator=b"o" * 32, faults=0, replicas=(ReplicaEntry("r1", keys),)
+        ... )
+        >>> mine.check_tables({**mine.table_digests(), "replica r1": bytes(32)})
+        Traceback (most recent call last):
+        ...
+        quorumcast.core.errors.AuthError: manifests differ in: replica r1; ...
+        """
+        if differing := self.difference(theirs):
+            raise AuthError(
+                f"manifests differ in: {', '.join(differing)}; "
+                "give both parties the same cluster file"
+            )
+
     def cluster(self) -> Cluster:
         """What machines know of the cluster."""
         names = tuple(replica.name for replica in self.replicas)

@@ -352,6 +352,7 @@ class Shelf:
         """A client is gone: what it opened and did not use goes too."""
         for stream in self.hearsay.of(party):
             self._unhear(party, stream)
+        self.hearsay.missed.pop(party, None)
 
     # -- listing -------------------------------------------------------------------------------
 

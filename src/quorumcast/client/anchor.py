@@ -114,9 +114,8 @@ class Anchor:
     def _end(self, gap: int) -> None:
         """What is above the last confirmed position went by age: the stream ends there."""
         follower = self._follower
-        last = max(gap, kth(self._floors.values(), 1))
         base = Position(follower.delivered, follower.digester.origin)
-        follower.resume(base, Gap(follower.stream, follower.delivered + 1, last, ended=True))
+        follower.resume(base, Gap(follower.stream, follower.delivered + 1, gap, ended=True))
 
     # -- asking --------------------------------------------------------------------------------
 

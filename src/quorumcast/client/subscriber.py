@@ -326,7 +326,8 @@ class Subscriber:
             ),
         )
         for follower in subscription.followers.values():
-            follower.follow_at(replica)
+            if follower.believed:
+                follower.follow_at(replica)
 
     def _status(self, subscription: Subscription, replica: Party, message: SubscribeStatus) -> None:
         desk = subscription.desks[replica]
