@@ -176,6 +176,7 @@ class Bench:
         self.context.touched.clear()
         self.fresh()
         self.stream.restore(state, self.key)
+        self.stream.teller.revisit()
 
 
 def add(whole: Ready, part: Ready) -> None:

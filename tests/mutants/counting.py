@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from quorumcast.broadcast.tally import Tally
+from quorumcast.broadcast.weigh import agreed
 from quorumcast.core.ids import Position
 from quorumcast.core.quorum import Quorum
 
@@ -20,13 +21,15 @@ def any_content_counts(_right: Any) -> Any:
     return common_digests
 
 
-def messages_count(_right: Any) -> Any:
-    """READY messages are counted, not their distinct senders."""
+def messages_count(right: Any) -> Any:
+    """READY and CONFIRMED messages are counted, not their distinct senders."""
 
-    def state(self: Any, path: Any, sender: str, statement: Position) -> None:
-        if path.chain(statement.seq) == statement.chain:
-            number = sum(1 for known in self.on if known.startswith(sender))
-            self.on[f"{sender}{'+' * number}"] = statement.seq
+    def state(self: Any, path: Any, sender: str, statement: Position) -> Any:
+        again = sender in self.on
+        clash = right(self, path, sender, statement)
+        if again:
+            self.on[f"{sender} again"] = self.on[sender]
+        return clash
 
     return state
 
@@ -97,12 +100,12 @@ def confirmed_is_not_ready(_right: Any) -> Any:
     return imply
 
 
-def ready_without_prefix(_right: Any) -> Any:
+def ready_without_prefix(right: Any) -> Any:
     """A statement covers a position whether or not the contents below it are those of the path."""
 
     def chain(self: Any, position: int) -> bytes | None:
-        index = position - self.base.seq - 1
-        return _Anything(32) if 0 <= index < len(self.chains) else None
+        found = right(self, position)
+        return _Anything(found) if found is not None else None
 
     return chain
 
@@ -120,10 +123,46 @@ class _Anything(bytes):
         return 0
 
 
-def last_vote_counts(_right: Any) -> Any:
+def last_vote_counts(right: Any) -> Any:
     """A later vote of a sender replaces its earlier one."""
 
-    def merge(self: Any, first: int, digests: bytes) -> None:
-        self.first, self.digests = first, bytearray(digests)
+    def merge(self: Any, first: int, digests: bytes) -> int | None:
+        if right(self, first, digests) is not None:
+            self.first, self.digests = first, bytearray(digests)
+        return None
 
     return merge
+
+
+def adopted_on_one_word(_right: Any) -> Any:
+    """A replica adopts what one other replica says that it holds."""
+
+    def adoptable(self: Any, first: int) -> bytes:
+        return agreed(self._stream.tally, None, 1, first)
+
+    return adoptable
+
+
+def floor_of_one_replica(_right: Any) -> Any:
+    """A replica takes over a floor, and all below it as confirmed, from one other."""
+
+    def take(self: Any) -> bool:
+        for floor in self._floors.values():
+            if floor.seq > self._stream.confirmed.seq:
+                self._stream.take_floor(floor)
+                return True
+        return False
+
+    return take
+
+
+def base_of_one_replica(right: Any) -> Any:
+    """A subscriber begins in the middle of a stream with one replica's chain digest."""
+
+    def agreed_at(self: Any, position: int) -> Position | None:
+        for words in self._words.values():
+            if position in words:
+                return Position(position, words[position])
+        return right(self, position)
+
+    return agreed_at

@@ -1,4 +1,4 @@
-"""Bugs in the stream engine, its durability and its liveness."""
+"""Bugs in votes and READY: who casts them, when, and what becomes of them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Any
 import msgspec
 
 from quorumcast.core.ids import Position
+from quorumcast.core.messages import SIGNATURE_BYTES as S
 from quorumcast.core.records import MadeReady
 
 
-def second_vote(_right: Any) -> Any:
+def second_vote(right: Any) -> Any:
     """A replica votes again when its publisher sends an id with other content."""
 
     def compare(self: Any, message: Any) -> None:
+        right(self, message)
         stream = self._stream
         base = stream.path.base.seq
         index = stream.head - message.first
@@ -116,124 +118,78 @@ def taint_forgotten(_right: Any) -> Any:
     return taint
 
 
-def tail_never_told(_right: Any) -> Any:
-    """After the last publication of a burst nothing is exchanged."""
-
-    def due(self: Any) -> None:
-        return None
-
-    return due
-
-
-def within_put_off(_right: Any) -> Any:
-    """Every new publication puts the exchange off."""
-
-    def tell_held(self: Any) -> bool:
-        stream, context = self._stream, self._stream.context
-        first = max(self._told, stream.path.base.seq) + 1
-        untold = stream.head + 1 - first
-        if untold <= 0:
-            self._due = False
-            return False
-        if untold < context.channel.alpha and not self._due:
-            if stream.head > getattr(self, "_seen_head", 0):
-                self._seen_head = stream.head
-                time = context.now + context.channel.within_seconds
-                context.agenda.set((stream, "tell"), time)
-            return False
-        self._due = False
-        context.to_peers(self.held(first, stream.head))
-        self._told = stream.head
-        return True
-
-    return tell_held
-
-
-def said_once(_right: Any) -> Any:
-    """A statement is made once, and lost if its message is."""
-
-    def repeat(self: Any) -> None:
-        return None
-
-    return repeat
-
-
-def no_repair(_right: Any) -> Any:
-    """A replica that missed a publication never asks for it."""
-
-    def run(self: Any) -> None:
-        return None
-
-    return run
-
-
 def early_ones_voted(_right: Any) -> Any:
     """A publication that comes before its predecessors is voted for at once, in their place."""
 
     def wait(self: Any, first: int, bodies: Any, signatures: bytes) -> None:
-        self._vote(bodies, signatures)
+        self._vote(bodies, signatures[: len(bodies) * S])
 
     return wait
-
-
-def adoption_waits_for_sessions(right: Any) -> Any:
-    """Adoption waits while its publisher has too many unconfirmed sessions."""
-
-    def want(self: Any) -> None:
-        right(self)
-        if self._certified is None and not self._stream.recorded:
-            self._wanted.clear()
-
-    return want
-
-
-def publisher_sends_once(_right: Any) -> Any:
-    """A publisher does not send again what was not acknowledged."""
-
-    def repeat(self: Any, live: Any) -> None:
-        return None
-
-    return repeat
-
-
-def subscriber_waits(_right: Any) -> Any:
-    """A subscriber that is behind waits instead of asking."""
-
-    def pull(self: Any) -> None:
-        return None
-
-    return pull
-
-
-def chain_taken_on_trust(right: Any) -> Any:
-    """A subscriber believes a confirmation without computing the chain digest itself."""
-
-    def confirmed_upto(self: Any) -> int:
-        words = sorted((each.seq for each in self.tally.confirmed.high.values()), reverse=True)
-        need = self.reading.quorum.one_correct
-        return max(right(self), words[need - 1] if len(words) >= need else 0)
-
-    return confirmed_upto
-
-
-def unconfirmed_floor_confirms(_right: Any) -> Any:
-    """A floor that went by age counts as CONFIRMED there."""
-
-    def floor(self: Any, replica: str, message: Any) -> None:
-        from quorumcast.core.messages import ConfirmedUpTo
-
-        self.announce(replica, message.position)
-        self.anchor.floor(replica, message)
-        said = ConfirmedUpTo(self.stream, message.position, message.chain)
-        self.confirmed(replica, said)
-
-    return floor
 
 
 def order_by_arrival(_right: Any) -> Any:
     """Publications stand where they arrived, not where their publisher put them."""
 
-    def publish(self: Any, message: Any, limit: int) -> None:
-        self._vote(message.bodies, message.signatures)
+    def publish(self: Any, message: Any, limit: int) -> str | None:
+        return self._vote(message.bodies, message.signatures)
 
     return publish
+
+
+def ready_without_digests(right: Any) -> Any:
+    """READY is stated, and its digests are not kept."""
+
+    def make_ready(self: Any, path: Any, upto: int) -> None:
+        right(self, path, upto)
+        self.truth = None
+
+    return make_ready
+
+
+def new_life_cancels_nothing(_right: Any) -> Any:
+    """What a replica stated counts although it lost its memory since."""
+
+    def forget(self: Any, peer: str) -> None:
+        return None
+
+    return forget
+
+
+def rotated_from_birth(_right: Any) -> Any:
+    """A rotated incarnation is void when it is old, not when it has been out of use for long."""
+
+    def renew(self: Any, incarnation: Any, now: float, age_seconds: float) -> None:
+        kept = [life for life in self._valid if now - life[1] <= age_seconds]
+        self._valid = (*kept, (incarnation, now))
+        self._replicas.valid = {each for each, _ in self._valid}
+        self._seen[self._replicas.index] = incarnation
+        self._store()
+
+    return renew
+
+
+def vote_released(_right: Any) -> Any:
+    """A stream that is released in the turn of its first vote is forgotten with the vote."""
+
+    def unhear(self: Any, party: str, stream: Any) -> None:
+        self.hearsay.drop(party, stream)
+        entry = self.entries.get(stream)
+        if entry is None or entry.stored or entry.active is None:
+            return
+        entry.active.forget(party)
+        if not self.hearsay.known(stream):
+            self.remove(entry)
+
+    return unhear
+
+
+def adopts_without_rights(right: Any) -> Any:
+    """On a signed channel one replica brings in a publisher that may not publish there."""
+
+    def opening(self: Any, active: Any, sender: str, message: Any) -> None:
+        channel = self._context.channel
+        self._context.channel = msgspec.structs.replace(channel, publishers=("*",))
+        right(self, active, sender, message)
+        self._context.channel = channel
+
+    return opening

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from quorumcast.core.evidence import Evidence, Weight
+from quorumcast.core.limits import EVIDENCE_PER_STREAM
+
 
 def sender_not_compared(right: Any) -> Any:
     """A publication is believed to come from whom it names."""
@@ -36,10 +39,10 @@ def busy_for_everybody(_right: Any) -> Any:
     return share
 
 
-def streams_without_bound(right: Any) -> Any:
+def streams_without_bound(_right: Any) -> Any:
     """Whatever a peer speaks of is kept."""
 
-    def heard_of(self: Any, stream: Any, peer: str) -> Any:
+    def heard_of(self: Any, stream: Any, party: str, *, settled: bool = False) -> Any:
         entry = self.entries.get(stream)
         return entry if entry is not None else self.add(stream)
 
@@ -60,7 +63,7 @@ def early_without_bound(_right: Any) -> Any:
 
     def wait(self: Any, first: int, bodies: Any, signatures: bytes) -> None:
         for index, body in enumerate(bodies):
-            self._early[first + index] = (body, b"")
+            self._early[first + index] = (body, signatures[index * 64 :][:64])
 
     return wait
 
@@ -83,32 +86,46 @@ def nothing_forgotten(_right: Any) -> Any:
     return trim
 
 
-def copies_without_bound(_right: Any) -> Any:
-    """A subscriber keeps every body that it is sent."""
+def kept_for_ever(_right: Any) -> Any:
+    """What is confirmed is never dropped, however old and however much it is."""
 
-    def add(
-        self: Any, replica: str, position: int, body: bytes, most: int, next_position: int
+    def enforce(self: Any) -> None:
+        return None
+
+    return enforce
+
+
+def evidence_without_bound(_right: Any) -> Any:
+    """Every lie of a party is reported, however often it lies."""
+
+    def accuse(
+        self: Any, weight: Any, parties: Any, reason: str, stream: Any, first: Any, second: Any
     ) -> None:
-        self._bodies.setdefault(position, {}).setdefault(replica, body)
-        self._sizes[replica] = self._sizes.get(replica, 0) + len(body)
+        proof = stream.certificate if weight is Weight.PROOF else b""
+        found = Evidence(weight, parties, reason, stream.stream, first, second, proof)
+        self.out.accuse(found)
 
-    return add
-
-
-def one_replica_announces(_right: Any) -> Any:
-    """A stream exists for a subscriber when one replica says so."""
-
-    def believed(self: Any) -> bool:
-        return True
-
-    return believed
+    return accuse
 
 
-def one_rejection_is_final(right: Any) -> Any:
-    """One replica's REJECTED stops a publisher."""
+def evidence_crowded_out(right: Any) -> Any:
+    """Many suspicions leave no room for a proof."""
 
-    def status(self: Any, replica: str, message: Any) -> str | None:
-        right(self, replica, message)
-        return message.reason if message.code.name == "REJECTED" else None
+    def accuse(
+        self: Any, weight: Any, parties: Any, reason: str, stream: Any, first: Any, second: Any
+    ) -> None:
+        if sum(stream.accusations.values()) < EVIDENCE_PER_STREAM:
+            right(self, weight, parties, reason, stream, first, second)
 
-    return status
+    return accuse
+
+
+def credit_given_once(right: Any) -> Any:
+    """After WAIT a replica thinks that its publisher still has the credit that it gave before."""
+
+    def publish(self: Any, entry: Any, active: Any, message: Any) -> None:
+        before = active.said.credit
+        right(self, entry, active, message)
+        active.said.credit = before
+
+    return publish

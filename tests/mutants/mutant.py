@@ -16,13 +16,18 @@ class Mutant(NamedTuple):
 
     name: str
     source: str
-    """Who made the mistake, or which rule warns of it."""
+    """Who made the mistake, or which rule warns of it; several with semicolons between."""
     target: str
     """`module:function` or `module:Class.method`, below `quorumcast`."""
     make: Callable[[Any], Any]
     """From the right function to the wrong one."""
     killer: str
     """The test that sees it, as pytest names it."""
+
+    @property
+    def sources(self) -> list[str]:
+        """Everybody who made it."""
+        return self.source.split("; ")
 
     @property
     def mistake(self) -> str:

@@ -30,7 +30,7 @@ TIMEOUT_SECONDS = 240
 _BREAKDOWNS = (TypeError, AttributeError, NameError, ImportError)
 """How a mutant fails that no longer fits the code around it."""
 
-_OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no")
+_OPTIONS = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist")
 _EARLY = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 """Hypothesis is there before pytest looks."""
 
@@ -83,56 +83,76 @@ class _Watch:
             self.failures.append(Failure(item.nodeid, reason, broken))
 
 
-def _child(mutant: Mutant, tests: tuple[str, ...], first_only: bool, answer: str) -> None:
+class _Task(NamedTuple):
+    """Tests to run against a bug, or, with None, without any."""
+
+    mutant: Mutant | None
+    tests: tuple[str, ...]
+    answer: Path
+
+    @property
+    def name(self) -> str:
+        return self.mutant.name if self.mutant is not None else "no bug"
+
+
+def _child(task: _Task, options: tuple[str, ...], *, show: bool) -> None:
     signal.alarm(TIMEOUT_SECONDS)
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-        os.dup2(nowhere.fileno(), 2)
-    seed(mutant)
+    if not show:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+            os.dup2(nowhere.fileno(), 2)
+    if task.mutant is not None:
+        seed(task.mutant)
     watch = _Watch()
-    options = [*_OPTIONS, *_EARLY, *(["-x"] if first_only else [])]
-    code = int(pytest.main([*options, *tests], plugins=[watch]))
+    code = int(pytest.main([*_OPTIONS, *_EARLY, *options, *task.tests], plugins=[watch]))
     trouble = "" if code in (0, 1) else f"pytest ends with {code}"
-    Path(answer).write_text(json.dumps({"trouble": trouble, "failures": watch.failures}))
+    task.answer.write_text(json.dumps({"trouble": trouble, "failures": watch.failures}))
 
 
-def _judge(mutant: Mutant, answer: Path) -> Outcome:
-    if not answer.exists():
-        return Outcome(mutant.name, (), f"nothing came back in {TIMEOUT_SECONDS} s")
-    found = json.loads(answer.read_text())
-    failures = tuple(Failure(*each) for each in found["failures"])
-    return Outcome(mutant.name, failures, found["trouble"])
-
-
-def attempts(
-    wanted: Iterable[tuple[Mutant, tuple[str, ...]]], *, jobs: int, first_only: bool = True
-) -> Iterator[Outcome]:
-    """Run tests against each bug, `jobs` at a time; outcomes come as they are there."""
-    os.chdir(ROOT)
-    load_everything()
-    waiting = list(wanted)[::-1]
-    running: dict[int, tuple[Mutant, Path]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                mutant, tests = waiting.pop()
-                answer = Path(folder, mutant.name)
-                running[_fork(mutant, tests, first_only, str(answer))] = (mutant, answer)
-            process, _ = os.wait()
-            if process in running:
-                yield _judge(*running.pop(process))
-
-
-def _fork(mutant: Mutant, tests: tuple[str, ...], first_only: bool, answer: str) -> int:
+def _fork(task: _Task, options: tuple[str, ...], *, show: bool) -> int:
     sys.stdout.flush()
     sys.stderr.flush()
     process = os.fork()
     if process == 0:
         try:
-            _child(mutant, tests, first_only, answer)
+            _child(task, options, show=show)
         except BaseException as error:  # noqa: BLE001  nothing of the parent goes on in the child
             trouble = f"{type(error).__name__}: {error}"
-            Path(answer).write_text(json.dumps({"trouble": trouble, "failures": []}))
+            task.answer.write_text(json.dumps({"trouble": trouble, "failures": []}))
         finally:
+            sys.stdout.flush()
             os._exit(0)
     return process
+
+
+def _judge(task: _Task) -> Outcome:
+    if not task.answer.exists():
+        return Outcome(task.name, (), f"nothing came back in {TIMEOUT_SECONDS} s")
+    found = json.loads(task.answer.read_text())
+    failures = tuple(Failure(*each) for each in found["failures"])
+    return Outcome(task.name, failures, found["trouble"])
+
+
+def attempts(
+    wanted: Iterable[tuple[Mutant | None, tuple[str, ...]]],
+    *,
+    jobs: int = 1,
+    first_only: bool = True,
+    show: bool = False,
+) -> Iterator[Outcome]:
+    """Run tests against each bug, `jobs` at a time; outcomes come as they are there."""
+    os.chdir(ROOT)
+    load_everything()
+    options = ("-x",) if first_only else ()
+    options += ("--tb=short",) if show else ("--tb=no",)
+    waiting = list(wanted)[::-1]
+    running: dict[int, _Task] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                mutant, tests = waiting.pop()
+                task = _Task(mutant, tests, Path(folder, str(len(waiting))))
+                running[_fork(task, options, show=show)] = task
+            process, _ = os.wait()
+            if process in running:
+                yield _judge(running.pop(process))

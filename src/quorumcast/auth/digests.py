@@ -40,7 +40,7 @@ def lengths(*fields: bytes) -> bytes:
     >>> lengths(b"ab", b"c") == lengths(b"a", b"bc")
     False
     """
-    return b"".join(len(field).to_bytes(4, "big") + field for field in fields)
+    return b"".join([len(field).to_bytes(4, "big") + field for field in fields])
 
 
 def origin(cluster: bytes, stream: Stream) -> bytes:
@@ -68,7 +68,7 @@ def session_of(cluster: bytes, epoch: int, opening: Opening, key: bytes = b"") -
     """
     head = lengths(cluster, _EPOCH(epoch), opening.publisher.encode(), key)
     named = _OPENING(opening.nonce, len(opening.incarnations))
-    tail = b"".join(_INCARNATION(*each) for each in opening.incarnations)
+    tail = b"".join([_INCARNATION(*each) for each in opening.incarnations])
     return blake3(_SESSION + head + named + tail).digest()
 
 

@@ -337,8 +337,9 @@ class Shelf:
         entry = self.entries.get(stream)
         if entry is None or entry.stored or entry.active is None or entry.active.recorded:
             return  # a vote that was cast in this very turn is not stored yet, but it stands
-        entry.active.forget(party)
-        if not self.hearsay.known(stream):
+        if self.hearsay.known(stream):
+            entry.active.forget(party)
+        else:
             self.remove(entry)
 
     def release(self, stream: Stream, party: Party) -> bool:

@@ -35,7 +35,7 @@ from quorumcast.sim.adversaries.plot import Plot
 PER_TURN = 40
 """Messages that one turn adds."""
 
-IN_ALL = 8_000
+IN_ALL = 3_000
 """Messages that one flooder adds in a run."""
 
 PAUSE_SECONDS = 0.02

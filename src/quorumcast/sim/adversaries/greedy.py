@@ -20,7 +20,7 @@ from quorumcast.sim.adversaries.liar import Liar
 from quorumcast.sim.adversaries.plot import Plot
 
 PER_TURN = 30
-IN_ALL = 20_000
+IN_ALL = 6_000
 PAUSE_SECONDS = 0.01
 
 
