@@ -35,7 +35,9 @@ class Guard:
             if not isinstance(record, Accepted):
                 continue
             stored = store.streams.get(record.stream)
-            end = ends.get(record.stream, stored.head if stored is not None else 0)
+            end = ends.get(
+                record.stream, stored.state(whole=False).head if stored is not None else 0
+            )
             assert record.first == end + 1, f"{replica} votes at {record.first} after {end}"
             if stored is not None:
                 assert not stored.closed, f"{replica} votes in {record.stream}, which it closed"

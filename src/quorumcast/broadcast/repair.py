@@ -69,7 +69,7 @@ class Repair:
         """Whether this replica knows of nothing that it lacks."""
         stream = self._stream
         behind = stream.tally.heard_by(stream.context.quorum.one_correct) > stream.head
-        return self._certified is None and not behind
+        return self._certified is None and not behind and not stream.pledges.any
 
     @property
     def exhausted(self) -> bool:
@@ -88,7 +88,8 @@ class Repair:
         """At the end of a turn: look into what does not fit, if it stays so for a while."""
         stream, context = self._stream, self._stream.context
         key = (stream, "repair")
-        if self._certified is not None or stream.tally.puzzling() or stream.truth is not None:
+        lacks = stream.truth is not None or stream.pledges.any
+        if self._certified is not None or lacks or stream.tally.puzzling():
             if self._mark is None:
                 self._mark = (stream.confirmed.seq, stream.head)
                 context.agenda.soon(key, context.now + self._interval)
@@ -300,6 +301,8 @@ class Repair:
 
     def _adoptable(self, first: int) -> bytes:
         stream, context = self._stream, self._stream.context
+        if pledged := stream.pledges.after(first):
+            return pledged
         truth = stream.truth
         if truth is not None and truth.end >= first:
             return truth.run(first, truth.end)

@@ -25,7 +25,9 @@ from quorumcast.auth.digests import Digester
 from quorumcast.broadcast.context import Context
 from quorumcast.broadcast.notes import Fresh, Said
 from quorumcast.broadcast.path import Path, consecutive
+from quorumcast.broadcast.pledges import Pledges
 from quorumcast.broadcast.repair import Repair
+from quorumcast.broadcast.restoring import restore
 from quorumcast.broadcast.tally import Tally
 from quorumcast.broadcast.telling import Teller
 from quorumcast.core.evidence import Weight
@@ -74,6 +76,7 @@ class ReplicaStream:
         self.ready = zero
         self.truth: Path | None = None
         self.path = Path(zero)
+        self.pledges = Pledges()
         self.signatures = bytearray()
         """The publisher's signatures of the votes on the path, on signed channels."""
         self.sizes: deque[int] = deque()
@@ -117,23 +120,8 @@ class ReplicaStream:
         )
 
     def restore(self, state: StreamState, sign_key: bytes) -> None:
-        """Take over what the store has: votes, READY and CONFIRMED count and are stated again."""
-        self.recorded = True
-        self.open(state.opening, state.certificate, sign_key)
-        self.tainted, self.closed = state.tainted, state.closed
-        self.floor, self.floor_confirmed = state.floor, state.floor_confirmed
-        self.confirmed = state.confirmed
-        self.path = Path(state.confirmed, state.votes)
-        self.signatures = bytearray(state.signatures)
-        self.sizes.extend([0] * (len(state.votes) // D))
-        self.tally = Tally(self.path, self.context.channel.window)
-        self.ready = state.confirmed
-        if state.ready.seq > state.confirmed.seq:
-            self.ready = state.ready
-            if state.ready_digests:
-                skip = state.confirmed.seq + 1 - state.ready_first
-                self.truth = Path(state.confirmed, state.ready_digests[max(0, skip) * D :])
-            self.tally.ready.state(self.path, self.context.me, self.ready)
+        """Take over what the store has: votes, READY and CONFIRMED count, as before."""
+        restore(self, state, sign_key)
         self._bound()
         self._grown()
         self.teller.restored()
@@ -152,10 +140,18 @@ class ReplicaStream:
     # -- votes ---------------------------------------------------------------------------------
 
     def vote(self, digests: bytes, bodies: list[bytes], signatures: bytes) -> None:
-        """Cast the next votes: one per id, in order, stored before they are stated."""
+        """Cast the next votes: one per id, in order, stored before they are stated.
+
+        What contradicts a vote whose body is gone is not taken, nor what comes after it.
+        """
         assert self.votes_here, "no vote without a right to it"
         first = self.head + 1
         assert first > self.floor.seq, "no vote at or below a floor"
+        count = self.pledges.agree(first, digests)
+        digests, bodies, signatures = digests[: count * D], bodies[:count], signatures[: count * S]
+        if not bodies:
+            return
+        self.pledges.settle(first + len(bodies) - 1)
         self._recording()
         self.path.extend(digests)
         self.signatures += signatures
@@ -328,6 +324,7 @@ class ReplicaStream:
             self.in_flight += len(body) - self.sizes[position - truth.base.seq - 1]
             self.sizes[position - truth.base.seq - 1] = len(body)
         self.path = path
+        self.pledges.settle(path.end)
         self.tally.replaced(path)
         self._confirm(truth.end)
         self._grown()
@@ -345,6 +342,7 @@ class ReplicaStream:
                 later = self.path.run(floor.seq + 1, self.path.end)
             self._advance(min(floor.seq, self.path.end))
             self.path = Path(floor, later)
+            self.pledges.settle(self.path.end)
             self.tally.replaced(self.path)
         self.confirmed = floor
         if floor.seq >= self.floor.seq:
@@ -389,6 +387,7 @@ class ReplicaStream:
         return (
             (self.confirmed.seq == self.head or not self.context.repairs)
             and self.truth is None
+            and not self.pledges.any
             and self.fresh is None
             and self.repair.idle
             and self.teller.idle

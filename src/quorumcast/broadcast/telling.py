@@ -41,8 +41,14 @@ class Teller:
 
     @property
     def exhausted(self) -> bool:
-        """Whether it was all repeated as often as it may be."""
-        return self._repeats >= REPEATS
+        """Whether all was told, and repeated as often as it may be."""
+        stream = self._stream
+        return (
+            self._repeats >= REPEATS
+            and self._told >= stream.head
+            and self._ready >= stream.ready.seq
+            and self._confirmed >= stream.confirmed.seq
+        )
 
     @property
     def _stated(self) -> int:

@@ -140,7 +140,8 @@ class Shelf:
         entry.floor, entry.floor_confirmed = state.floor, state.floor_confirmed
         entry.confirmed, entry.head, entry.closed = state.confirmed, state.head, state.closed
         entry.named = self._named(state.opening)
-        entry.unfinished = max(state.head, state.ready.seq) > state.confirmed.seq
+        last = max(state.head, state.ready.seq)
+        entry.unfinished = last > state.confirmed.seq or bool(state.pledged)
         self.entries[state.stream] = entry
         self._order.append((self.counter, state.stream))
         if entry.confirmed.seq > entry.floor.seq:
@@ -203,7 +204,12 @@ class Shelf:
         if self.names(state.stream, state.opening, key):
             return state
         return msgspec.structs.replace(
-            state, votes=b"", signatures=b"", head=state.confirmed.seq, ready=state.confirmed
+            state,
+            votes=b"",
+            signatures=b"",
+            pledged=b"",
+            head=state.confirmed.seq,
+            ready=state.confirmed,
         )
 
     def _named(self, opening: Opening) -> Incarnation | None:
@@ -272,7 +278,8 @@ class Shelf:
             self.context.agenda.cancel((entry.active, name))
         active = entry.active
         if active is not None:
-            entry.unfinished = max(active.head, active.ready.seq) > active.confirmed.seq
+            last = max(active.head, active.ready.seq)
+            entry.unfinished = last > active.confirmed.seq or active.pledges.any
         if entry.intake is not None:
             entry.intake.drop()
         entry.active = entry.intake = None

@@ -206,7 +206,10 @@ Read: TypeAlias = ReadStreams | ReadStream | ReadRange
 
 
 class StreamState(msgspec.Struct, frozen=True):
-    """A stream as the store has it; `votes` are the digests above `confirmed`, to the head."""
+    """A stream as the store has it; `votes` are the digests above `confirmed`, to the head.
+
+    `pledged` are the digests of votes above the head, whose bodies are gone.
+    """
 
     stream: Stream
     opening: Opening
@@ -223,6 +226,7 @@ class StreamState(msgspec.Struct, frozen=True):
     closed: bool
     signatures: bytes
     """Signatures of `votes`, where the channel is signed."""
+    pledged: bytes = b""
 
 
 class Range(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quorumcast.core.ids import FIRST, Incarnation
-from quorumcast.core.records import Incarnated, Loaded, Read, Record
+from quorumcast.core.records import Floored, Incarnated, Loaded, Read, Record
 from quorumcast.sim.store import Store
 
 
@@ -73,6 +73,20 @@ class Disk:
         self.store = Store(self._cluster)
         self._synced = self.store if self._sync_every == 1 else Store(self._cluster)
         self._tail.clear()
+
+    def lose_bodies(self) -> list[Floored]:
+        """Bodies are gone, as where they live in memory; returns the floors that this makes.
+
+        Confirmed positions without bodies are a floor. Unconfirmed votes stay, without bodies.
+        """
+        self.sync()
+        floors = self.store.without_bodies()
+        self.commit(floors)
+        self.sync()
+        self.store.strip()
+        if self._synced is not self.store:
+            self._synced.strip()
+        return floors
 
     def read(self, request: Read) -> Loaded:
         """What the store answers."""

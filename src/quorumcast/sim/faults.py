@@ -65,7 +65,7 @@ class Faults:
         if node.up:  # its doom has not come: it wrote nothing in the meantime
             self._world.crash(node, lose_tail=decision.disk == "tail lost")
         if decision.disk != "kept" and node.disk is not None:
-            self._rig.lose(node, wiped=decision.disk == "wiped")
+            self._rig.lose(node, decision.disk)
         self._world.note(f"{name} runs again")
         self._world.start(node)
         self._resume(name)

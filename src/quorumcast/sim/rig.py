@@ -19,6 +19,7 @@ from quorumcast.sim.keys import Keyring
 from quorumcast.sim.network import Network, Weather
 from quorumcast.sim.node import Node
 from quorumcast.sim.scenario import Scenario
+from quorumcast.sim.schedule import Fate
 from quorumcast.sim.trace import Published, Stored, Subscribed, Trace
 from quorumcast.sim.world import World
 
@@ -157,13 +158,17 @@ class Rig:
         node.incarnation = life.valid[-1][0]
         return life
 
-    def lose(self, node: Node, *, wiped: bool) -> None:
-        """A replica's disk lost something: it comes back with a new incarnation."""
+    def lose(self, node: Node, fate: Fate) -> None:
+        """A replica's disk lost something: without its votes it begins a new life."""
         assert node.disk is not None
         self.lost[node.name] = None
-        if wiped:
+        stored = self.trace.stored.setdefault(node.name, [])
+        if fate == "bodies lost":
+            floors = node.disk.lose_bodies()
+            stored += [Stored(self.world.now, node.incarnation, each) for each in floors]
+            return
+        if fate == "wiped":
             node.disk.wipe()
-            stored = self.trace.stored.setdefault(node.name, [])
             stored.append(Stored(self.world.now, node.incarnation, None))
         counter = FIRST.counter + 1 + self.world.now
         draws = derive(self.scenario.seed, "incarnation", node.party, str(counter))

@@ -15,6 +15,9 @@ from quorumcast.core.ids import Lane, Party
 from quorumcast.sim.draws import derive
 from quorumcast.sim.scenario import CHANNELS, Scenario
 
+Fate: TypeAlias = Literal["kept", "tail lost", "wiped", "bodies lost"]
+"""What a crash does to a disk; bodies are lost where only votes and positions are kept on it."""
+
 
 class _Decision(msgspec.Struct, frozen=True):
     """Something that the schedule decides, at a tick."""
@@ -57,7 +60,7 @@ class Crash(_Decision, frozen=True):
     back: int | None
     """When it runs again; None: never."""
     how: Literal["now", "before", "after"] = "now"
-    disk: Literal["kept", "tail lost", "wiped"] = "kept"
+    disk: Fate = "kept"
 
     def __str__(self) -> str:
         when = {"now": "", "before": " before its next write", "after": " after its next write"}
@@ -188,7 +191,7 @@ def _replica_crashes(scenario: Scenario, faulty: tuple[str, ...]) -> list[Decisi
         back = tick + draws.randrange(20, 1500)
         how: Literal["now", "before", "after"] = draws.choice(("now", "before", "after"))
         if index < budget:
-            fate = draws.choice(("dead", "kept", "tail lost", "wiped", "wiped"))
+            fate = draws.choice(("dead", "kept", "tail lost", "wiped", "bodies lost"))
             if fate == "dead":
                 decisions.append(Crash(tick, name, None, how))
             else:

@@ -150,10 +150,13 @@ class StoredStream:
 
     def state(self, *, whole: bool) -> StreamState:
         """The stream as it is handed back; without `whole` no votes and no READY digests."""
-        head = self.head
+        head = held = self.head
+        if not self.closed:  # there the bodies went by age, and the votes are stated without them
+            held = self._held(head)
         votes: list[Slot] = []
         if whole:
-            votes = [self.slots[each] for each in range(self.confirmed.seq + 1, head + 1)]
+            votes = [self.slots[each] for each in range(self.confirmed.seq + 1, held + 1)]
+        bare = [self.slots[each].digest for each in range(held + 1, head + 1)]
         return StreamState(
             stream=self.stream,
             opening=self.opening,
@@ -162,14 +165,22 @@ class StoredStream:
             floor_confirmed=self.floor_confirmed,
             confirmed=self.confirmed,
             votes=b"".join([slot.digest for slot in votes]),
-            head=head,
+            head=held,
             ready=self.ready,
             ready_first=self.ready_first,
             ready_digests=self.ready_digests if whole else b"",
             tainted=self.tainted,
             closed=self.closed,
             signatures=b"".join([slot.signature for slot in votes]),
+            pledged=b"".join(bare),
         )
+
+    def _held(self, head: int) -> int:
+        """The end of the votes above the confirmed position whose bodies are here."""
+        for position in range(self.confirmed.seq + 1, head + 1):
+            if self.slots[position].body is None:
+                return position - 1
+        return head
 
     def range(self, read: ReadRange) -> Range:
         """Consecutive slots from above the confirmed floor, as many as the read allows."""
@@ -245,6 +256,20 @@ class Store:
                 stored.closed = True
             case _:
                 raise AssertionError(f"a record that no store knows: {record}")
+
+    def without_bodies(self) -> list[Floored]:
+        """The floors that the loss of all bodies makes: what is confirmed cannot be had here."""
+        return [
+            Floored(stored.stream, *stored.confirmed, confirmed=True)
+            for stored in self.streams.values()
+            if stored.confirmed.seq > stored.base.seq
+        ]
+
+    def strip(self) -> None:
+        """Forget all bodies; the votes stay."""
+        for stored in self.streams.values():
+            for position, slot in stored.slots.items():
+                stored.slots[position] = slot._replace(body=None)
 
     def read(self, request: Read) -> Loaded:
         """The answer to one of `Ready.reads`."""
