@@ -65,7 +65,7 @@ def test_what_agrees_is_taken_up_to_where_it_does_not() -> None:
 
 def test_it_fetches_the_bodies_of_its_votes_from_one_other_holder() -> None:
     """One holder is enough: the vote is its own, nobody has to vouch for the content."""
-    stage = Stage(alpha=5, protocol="bracha")
+    stage = Stage(scripted="r3 r4", alpha=5, protocol="bracha")
     story = stage.opens("P")
     stage.say("P", "r1 r2", story.publish("AB"))
     stage.flush()
