@@ -17,8 +17,8 @@ import sys
 from os import cpu_count
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import track
-from rich.table import Table
 
 from tests.mutants.catalogue import MUTANTS
 from tests.mutants.document import DOCUMENT, document
@@ -50,11 +50,13 @@ def _options(arguments: list[str]) -> argparse.Namespace:
 
 
 def _print(results: list[tuple[Mutant, Outcome]]) -> None:
-    table = Table("mutant", "mistake", "", "seen by", title="seeded bugs", title_justify="left")
+    """Two lines a bug, however narrow the terminal: names of tests stay whole."""
+    console = Console(soft_wrap=True, highlight=False)
     for mutant, outcome in results:
-        verdict = "[green]killed[/]" if outcome.killed else "[red]survived[/]"
-        table.add_row(mutant.name, mutant.mistake, verdict, "\n".join(outcome.by) or outcome.remark)
-    Console().print(table)
+        verdict = "[green]killed  [/]" if outcome.killed else "[red]survived[/]"
+        console.print(f"{verdict}  [bold]{mutant.name}[/]  {escape(mutant.mistake)}")
+        for line in outcome.by or (outcome.remark or mutant.killer or "no test",):
+            console.print(f"          {escape(line)}")
 
 
 def main(arguments: list[str]) -> int:

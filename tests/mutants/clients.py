@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quorumcast.core.limits import LISTED_STREAMS
+from quorumcast.core.limits import CANDIDATE_STREAMS
 from quorumcast.core.messages import ConfirmedUpTo
 
 
@@ -101,14 +101,13 @@ def resting_forgotten(_right: Any) -> Any:
     return abandon
 
 
-def listing_shared(right: Any) -> Any:
-    """What one replica lists pushes out what the others list."""
+def listing_pushed_out(right: Any) -> Any:
+    """A replica's later pages push out its earlier ones, before others have listed the same."""
 
     def add(self: Any, replica: str, head: Any) -> Any:
         found = right(self, replica, head)
-        if sum(map(len, self._heads.values())) > LISTED_STREAMS:
-            others = [heads for name, heads in self._heads.items() if name != replica and heads]
-            (others or [self._heads[replica]])[0].popitem(last=False)
+        if len(self._heads[replica]) > CANDIDATE_STREAMS:
+            self._heads[replica].popitem(last=False)
         return found
 
     return add

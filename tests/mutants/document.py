@@ -15,7 +15,7 @@ _OPENING = """\
 A test suite that passes shows little until it has been seen to fail. So every mistake that we know
 of is kept as a mutant: a wrong version of one named function. Some are mistakes of published
 systems that this one is built on; some have killed systems of this kind again and again; the rest
-are what breaks when one of the [protocol's rules](protocol.md) is left out. `make mutants` puts one
+are what breaks when one of the [protocol's rules](rules.md) is left out. `make mutants` puts one
 after the other in place, runs the test that is to see it, prints killed or survived, and fails if
 one survives. A mutant that merely breaks down, with a wrong call for instance, is not counted as
 killed.
@@ -49,5 +49,7 @@ def document() -> str:
             PAPERS,
         )
         + _list("What has killed such systems", "Mistakes that are made anew.", MISTAKES)
-        + _list("What the rules warn of", "In short; the rules say why.", RULES)
+        + _list(
+            "What the rules warn of", "In short; [the rules](rules.md) have these numbers.", RULES
+        )
     )

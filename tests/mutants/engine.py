@@ -38,6 +38,15 @@ def votes_forgotten(right: Any) -> Any:
     return restore
 
 
+def lost_body_frees_its_vote(_right: Any) -> Any:
+    """A replica whose votes lost their bodies in a restart votes for something else there."""
+
+    def agree(self: Any, first: int, digests: bytes) -> int:
+        return len(digests) // 32
+
+    return agree
+
+
 def ready_forgotten(right: Any) -> Any:
     """READY is not read back after a restart."""
 

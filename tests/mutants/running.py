@@ -25,7 +25,7 @@ import pytest
 from tests.mutants.mutant import Mutant, load_everything, seed
 
 ROOT = Path(__file__).parent.parent.parent
-TIMEOUT_SECONDS = 240
+TIMEOUT_SECONDS = 240  # with --search, all tests of the protocols
 
 _BREAKDOWNS = (TypeError, AttributeError, NameError, ImportError)
 """How a mutant fails that no longer fits the code around it."""

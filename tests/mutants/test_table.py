@@ -29,8 +29,10 @@ def test_every_bug_is_seen_by_its_test(part: int) -> None:
     done = run("--json", *names)
     assert not done.stderr
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]
-    expected = [[name, True, [MUTANTS[name].killer], ""] for name in names]
-    assert outcomes == expected
+    seen = [
+        [name, killed, *(test.partition("[")[0] for test in by)] for name, killed, by, _ in outcomes
+    ]
+    assert seen == [[name, True, MUTANTS[name].killer] for name in names]
     assert done.returncode == 0
 
 
@@ -63,7 +65,7 @@ def test_every_mistake_that_is_known_has_a_mutant() -> None:
 @pytest.mark.parametrize("name", MUTANTS)
 def test_every_mutant_says_what_is_wrong_and_who_sees_it(name: str) -> None:
     mutant = MUTANTS[name]
-    assert mutant.mistake[:1].isupper()
+    assert len(mutant.mistake) > 10
     assert mutant.mistake.endswith(".")
     path, _, test = mutant.killer.partition("::")
     function = test.partition("[")[0].rpartition("::")[2]
