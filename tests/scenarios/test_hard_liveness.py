@@ -288,3 +288,20 @@ def test_a_read_that_finds_nothing_gives_its_place_back() -> None:
             machine.loaded(request, None)  # the store: unknown stream
     machine.step("r2", stories[4].ask_bodies("A"))
     assert machine.ready().reads != []
+
+
+def test_a_replica_that_missed_many_windows_catches_up_without_waiting_in_between() -> None:
+    """Sixty windows of 2α: each needs three questions and answers, and no patience."""
+    stage = Stage(scripted="", alpha=5, within_seconds=0.05)
+    stage.publisher("p")
+    stage.publish("p", "A")
+    stage.run(2.0)
+    stage.stop("r3")
+    for _ in range(60):
+        stage.publish("p", "ABCDEFGHIJ")
+        stage.run(0.3)
+    story = stage.story("p")
+    assert stage.confirmed("r1", story) == 601
+    stage.start("r3")
+    stage.run(2.0)
+    assert stage.confirmed("r3", story) == 601

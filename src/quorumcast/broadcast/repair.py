@@ -15,11 +15,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quorumcast.auth.signatures import verify_publication
+from quorumcast.broadcast.contradictions import Contradictions
 from quorumcast.broadcast.floors import Floors
 from quorumcast.broadcast.path import Path
 from quorumcast.broadcast.tally import Run
 from quorumcast.broadcast.weigh import Weigher, agreed
-from quorumcast.core.evidence import Weight
 from quorumcast.core.ids import Party, Position
 from quorumcast.core.limits import READ_POSITIONS, REPEAT_MOST_SECONDS
 from quorumcast.core.messages import DIGEST_BYTES as D
@@ -30,10 +30,7 @@ from quorumcast.core.messages import (
     AskDigests,
     AskOpening,
     AskVotes,
-    ConfirmedUpTo,
-    Held,
     Message,
-    ReadyUpTo,
 )
 
 if TYPE_CHECKING:
@@ -61,8 +58,11 @@ class Repair:
         self._found: dict[int, tuple[bytes, bytes, bytes]] = {}
         """Bodies that were asked for, with signature and digest."""
         self.floors = Floors(stream)
+        self._contradictions = Contradictions(stream)
         self._turn = 0
         """Whom to ask next: a peer that does not answer is passed over."""
+        self._catching_up = False
+        """Whether a window was just installed and there is more: then nothing waits."""
 
     @property
     def idle(self) -> bool:
@@ -88,6 +88,10 @@ class Repair:
         """At the end of a turn: look into what does not fit, if it stays so for a while."""
         stream, context = self._stream, self._stream.context
         key = (stream, "repair")
+        words = len(stream.tally.confirmed.high)
+        if self._catching_up and words >= context.quorum.one_correct:
+            self._catching_up = False
+            self.run()
         lacks = stream.truth is not None or stream.pledges.any
         if self._certified is not None or lacks or stream.tally.puzzling():
             if self._mark is None:
@@ -129,7 +133,7 @@ class Repair:
         self._drop_stale()
         if stream.context.quorum.model == "byzantine":
             self._weigh()
-            self._look_for_contradiction()
+            self._contradictions.look()
         self._ask_votes()
         self._want()
         self._use()
@@ -164,39 +168,6 @@ class Repair:
             if peer != stream.context.me:
                 self._questions[peer] = statement
                 self._send(peer, AskDigests(stream.stream, base + 1, statement.seq))
-
-    def _look_for_contradiction(self) -> None:
-        """f+1 equal votes against mine: a correct replica got something else from the publisher."""
-        stream = self._stream
-        need = stream.context.quorum.one_correct
-        position = stream.path.base.seq + 1
-        while position <= stream.head and not stream.tainted:
-            mine = stream.path.digest(position)
-            against: dict[bytes, int] = {}
-            for run in stream.tally.runs.values():
-                digest = run.digest(position)
-                if digest is not None and digest != mine:
-                    against[digest] = against.get(digest, 0) + 1
-            if any(count >= need for count in against.values()):
-                stream.taint()
-            if against:
-                self._suspect(position, mine or b"")
-            position += 1
-
-    def _suspect(self, position: int, mine: bytes) -> None:
-        """Somebody lies about this position: the publisher, or those who vote otherwise."""
-        stream = self._stream
-        for peer, run in stream.tally.runs.items():
-            theirs = run.digest(position)
-            if theirs is not None and theirs != mine:
-                stream.context.accuse(
-                    Weight.SUSPICION,
-                    frozenset({peer, stream.stream.publisher}),
-                    f"{peer} votes otherwise at position {position}",
-                    stream,
-                    Held(stream.stream, position, mine),
-                    Held(stream.stream, position, theirs),
-                )
 
     # -- asking --------------------------------------------------------------------------------
 
@@ -243,7 +214,7 @@ class Repair:
         if path.tip != statement:
             return
         self._asked[peer] = path
-        self._compare(peer, path)
+        self._contradictions.compare(peer, path)
         if stream.tally.confirmed.high.get(peer) == statement:  # also its HELD
             run = stream.tally.runs.get(peer)
             above = b""
@@ -257,23 +228,7 @@ class Repair:
     def stated(self, peer: Party) -> None:
         """A peer that had named digests makes another statement."""
         if peer in self._asked:
-            self._compare(peer, self._asked[peer])
-
-    def _compare(self, peer: Party, named: Path) -> None:
-        """A peer named the digests under its statement: do they fit what it stated before?"""
-        stream, tally = self._stream, self._stream.tally
-        for cover, kind in ((tally.ready, ReadyUpTo), (tally.confirmed, ConfirmedUpTo)):
-            parted = cover.parted(stream.path, peer, named)
-            if parted is not None and cover.high.get(peer) == named.tip:
-                stream.context.accuse(
-                    Weight.LOCAL,
-                    frozenset({peer}),
-                    f"{peer} states two chains up to position {named.end}",
-                    stream,
-                    kind(stream.stream, *parted[0]),
-                    kind(stream.stream, *parted[1]),
-                )
-                return
+            self._contradictions.compare(peer, self._asked[peer])
 
     # -- fetching ------------------------------------------------------------------------------
 
@@ -379,6 +334,9 @@ class Repair:
                 found, self._found = self._found, {}
                 self._wanted.clear()
                 stream.install(certified, found)
+                self._catching_up = not self.idle
+                if self._catching_up:
+                    self._ask_votes()
             return
         digests: list[bytes] = []
         bodies: list[bytes] = []
