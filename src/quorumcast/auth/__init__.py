@@ -7,6 +7,7 @@ file or asks for the time. Of Quorumcast, only `core` may be imported here.
 - `names`, `certificate`: what a client may be called, and the operator's word that it is
 - `manifest`: the cluster's fixed part, its id and its digests
 - `keys`, `tags`: what convinces one receiver
+- `greetings`, `handshake`: how two parties prove who they are when they connect
 - `digests`, `signatures`: what a publication is, and what convinces everybody
 """
 

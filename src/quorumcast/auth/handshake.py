@@ -31,109 +31,49 @@ What either end is told about a fault concerns itself: never who else there is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
 from hmac import compare_digest
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import msgspec
 from blake3 import blake3
 
 from quorumcast.auth.digests import lengths
+from quorumcast.auth.greetings import (
+    BINDING_BYTES,
+    DIGEST_BYTES,
+    REFUSALS,
+    VERDICTS,
+    Hello,
+    Kind,
+    OtherVersion,
+    Refusal,
+    Role,
+    Verdict,
+    fields_of,
+    kind_of,
+    message,
+)
 from quorumcast.auth.identity import Identity
 from quorumcast.auth.keys import NONCE_BYTES, connection_key, pair_key
 from quorumcast.auth.manifest import Manifest
-from quorumcast.auth.names import name_fault
 from quorumcast.core.errors import AuthError, ConfigError, ProtocolError
 from quorumcast.core.ids import Party
 from quorumcast.core.limits import REPLICAS
-
-HANDSHAKE_BYTES = 4096
-"""A message of a handshake: two names, a nonce, the digests of 65 tables, a certificate."""
-
-VERSION = 1
-
-_MAGIC = b"quorumcast link\0"
-_HEAD_BYTES = len(_MAGIC) + 2
-_DIGEST_BYTES = 32
-_BINDING_BYTES = 64
-_LENGTH_BYTES = 4
 
 _PROOF = b"quorumcast link proof 1\0"
 _LINK = b"quorumcast link key 1\0"
 _BINDING = b"quorumcast link binding 1\0"
 
-
-class Kind(IntEnum):
-    """The messages of a handshake.
-
-    >>> Kind(1).name
-    'HELLO'
-    """
-
-    HELLO = 1
-    CHALLENGE = 2
-    PROOF = 3
-    VERDICT = 4
-    REFUSAL = 5
-
-
-class Role(IntEnum):
-    """What an initiator says that it is.
-
-    >>> Role.REPLICA.value
-    2
-    """
-
-    CLIENT = 1
-    REPLICA = 2
-
-
-class Verdict(IntEnum):
-    """What a responder decides on a party that has proven who it is.
-
-    >>> Verdict.ADMITTED.value
-    0
-    """
-
-    ADMITTED = 0
-    REVOKED = 1
-    FULL = 2
-
-
-class Refusal(IntEnum):
-    """Why a responder does not go on with a stranger.
-
-    >>> Refusal.TABLES.value
-    4
-    """
-
-    VERSION = 1
-    CLUSTER = 2
-    EPOCH = 3
-    TABLES = 4
-    ADDRESSEE = 5
-    IDENTITY = 6
-    BINDING = 7
-    PROOF = 8
-
-
-_VERDICTS = {
-    Verdict.REVOKED: "this name is revoked: ask the operator for another one",
-    Verdict.FULL: "it serves as many clients as it can: try again later",
-}
-_REFUSALS = {
-    Refusal.VERSION: "it speaks another version of the handshake: use the same release",
-    Refusal.CLUSTER: "it belongs to another cluster",
-    Refusal.EPOCH: "it is in another epoch: fetch the newest cluster file",
-    Refusal.TABLES: "its manifest differs: give both parties the same cluster file",
-    Refusal.ADDRESSEE: "another party answers at this address: check the addresses",
-    Refusal.IDENTITY: "it knows nobody by this name, role and certificate",
-    Refusal.BINDING: "it did not make the channel that we see: check its TLS certificate",
-    Refusal.PROOF: "our proof failed there: check the key file",
-}
-
 Judge = Callable[[Party, bool], Verdict]
 """Whether to let in a party that has proven its name; the flag says if it is a replica."""
+
+
+class Denied(AuthError):
+    """A replica that proved to be itself does not let us in, though we proved to be ourselves.
+
+    >>> issubclass(Denied, AuthError)
+    True
+    """
 
 
 class Established(NamedTuple):
@@ -196,114 +136,6 @@ def binding_of(certificate: bytes) -> bytes:
     return blake3(_BINDING + certificate).digest()
 
 
-# -- the messages' bytes -------------------------------------------------------------------------
-
-
-class Hello(NamedTuple):
-    """The first message, from the initiator."""
-
-    role: Role
-    name: Party
-    addressee: Party
-    nonce: bytes
-    cluster: bytes
-    epoch: int
-    tables: bytes
-    """The digests of the manifest's tables, in their order."""
-    binding: bytes
-    certificate: bytes
-
-    def encode(self) -> bytes:
-        """The bytes, the only ones that stand for it."""
-        return _message(
-            Kind.HELLO,
-            bytes((self.role,)),
-            self.name.encode(),
-            self.addressee.encode(),
-            self.nonce,
-            self.cluster,
-            self.epoch.to_bytes(8, "big"),
-            self.tables,
-            self.binding,
-            self.certificate,
-        )
-
-    @classmethod
-    def decode(cls, data: bytes) -> Hello:
-        """The message in these bytes, or `ProtocolError`."""
-        role, name, addressee, nonce, cluster, epoch, tables, binding, certificate = _fields(
-            Kind.HELLO, data, 9
-        )
-        if len(role) != 1 or role[0] not in (Role.CLIENT, Role.REPLICA):
-            raise ProtocolError("handshake: a role that does not exist")
-        for what, field, size in (
-            ("nonce", nonce, NONCE_BYTES),
-            ("cluster", cluster, _DIGEST_BYTES),
-            ("epoch", epoch, 8),
-        ):
-            if len(field) != size:
-                raise ProtocolError(f"handshake: {what} of {len(field)} bytes instead of {size}")
-        count, rest = divmod(len(tables), _DIGEST_BYTES)
-        if rest or not 2 <= count <= REPLICAS + 1:
-            raise ProtocolError(f"handshake: {len(tables)} bytes are no digests of tables")
-        if len(binding) > _BINDING_BYTES:
-            raise ProtocolError(f"handshake: a binding of {len(binding)} bytes")
-        number = int.from_bytes(epoch, "big")
-        names = _name(name), _name(addressee)
-        return cls(Role(role[0]), *names, nonce, cluster, number, tables, binding, certificate)
-
-
-def _message(kind: Kind, *fields: bytes) -> bytes:
-    return _MAGIC + bytes((VERSION, kind)) + lengths(*fields)
-
-
-def _name(field: bytes) -> Party:
-    try:
-        name = field.decode()
-    except UnicodeDecodeError:
-        raise ProtocolError("handshake: a name that is not UTF-8") from None
-    if (fault := name_fault(name)) is not None:
-        raise ProtocolError(f"handshake: a name {fault}")
-    return name
-
-
-def _kind(data: bytes) -> int:
-    """The kind of a message of this version; other bytes are `ProtocolError`."""
-    if len(data) > HANDSHAKE_BYTES:
-        raise ProtocolError(f"handshake: {len(data)} bytes, more than {HANDSHAKE_BYTES}")
-    if len(data) < _HEAD_BYTES or not data.startswith(_MAGIC):
-        raise ProtocolError(f"handshake: {len(data)} bytes that are no message of a handshake")
-    version, kind = data[_HEAD_BYTES - 2], data[_HEAD_BYTES - 1]
-    if version != VERSION:
-        raise _OtherVersion(f"handshake: version {version}; this release speaks {VERSION}")
-    return kind
-
-
-class _OtherVersion(ProtocolError):
-    """The peer is of another release; it can be told so."""
-
-
-def _fields(kind: Kind, data: bytes, count: int) -> list[bytes]:
-    """The fields of a message of this kind, each with its length before it, and nothing more."""
-    its_kind = _kind(data)
-    if its_kind != kind:
-        raise ProtocolError(f"handshake: message {its_kind} where {kind.name} is due")
-    fields: list[bytes] = []
-    at, size = _HEAD_BYTES, len(data)
-    while at < size and len(fields) < count:
-        start = at + _LENGTH_BYTES
-        at = start + int.from_bytes(data[at:start], "big")
-        if start > size or at > size:
-            raise ProtocolError(f"handshake: {kind.name} is cut short")
-        fields.append(data[start:at])
-    if at != size or len(fields) != count:
-        raise ProtocolError(f"handshake: {kind.name} has other than {count} fields")
-    return fields
-
-
-# -- both ends -----------------------------------------------------------------------------------
-
-
 class _Keys(NamedTuple):
     """The keys of one connection: towards the peer, and from it."""
 
@@ -338,10 +170,15 @@ def _tables(manifest: Manifest) -> bytes:
 def _check_tables(manifest: Manifest, theirs: bytes) -> None:
     """Name the tables that differ by their names here: the other's are its own affair."""
     names = list(manifest.table_digests())
-    count = len(theirs) // _DIGEST_BYTES
+    count = len(theirs) // DIGEST_BYTES
     names += [f"replica number {place}" for place in range(len(names), count)]
-    digests = [theirs[at : at + _DIGEST_BYTES] for at in range(0, len(theirs), _DIGEST_BYTES)]
+    digests = [theirs[at : at + DIGEST_BYTES] for at in range(0, len(theirs), DIGEST_BYTES)]
     manifest.check_tables(dict(zip(names, digests, strict=False)))
+
+
+def _go_on(over: bool) -> None:
+    if over:
+        raise ProtocolError("handshake: a message after the last one")
 
 
 class Initiator:
@@ -350,7 +187,7 @@ class Initiator:
     `binding` is what the channel is known by, from what was seen of it; empty without TLS.
 
     >>> from quorumcast.auth.manifest import ReplicaEntry
-    >>> r1, r2 = (Identity.from_seeds(b"s" * 32, seed * 32) for seed in (b"a", b"b"))
+    >>> r1 = Identity.from_seeds(b"s" * 32, b"a" * 32)
     >>> r2 = Identity.from_seeds(b"t" * 32, b"b" * 32)
     >>> replicas = (ReplicaEntry("r1", r1.public), ReplicaEntry("r2", r2.public))
     >>> manifest = Manifest(nonce=bytes(32), operator=b"o" * 32, faults=0, replicas=replicas)
@@ -367,7 +204,7 @@ class Initiator:
         if entry is None:
             raise ConfigError(f"{peer} is no replica of the manifest")
         assert len(nonce) == NONCE_BYTES, f"a nonce of {len(nonce)} bytes"
-        assert len(binding) <= _BINDING_BYTES, f"a binding of {len(binding)} bytes"
+        assert len(binding) <= BINDING_BYTES, f"a binding of {len(binding)} bytes"
         self._me = me
         self._peer = peer
         self._agree = entry.keys.agree
@@ -386,6 +223,7 @@ class Initiator:
         ).encode()
         self._script = [self.hello]
         self._keys: _Keys | None = None
+        self._over = False
         self.established: Established | None = None
         """Who it is, once both ends have proven themselves and the responder agreed."""
         self.farewell = b""
@@ -393,16 +231,17 @@ class Initiator:
 
     def receive(self, data: bytes) -> bytes:
         """What to send upon this message; `AuthError` or `ProtocolError` ends the handshake."""
-        if self.established is not None:
-            raise ProtocolError("handshake: a message after the last one")
-        if _kind(data) == Kind.REFUSAL:
+        _go_on(self._over)
+        self._over = True  # unless this message is good, and not the last
+        if kind_of(data) == Kind.REFUSAL:
             self._refused(data)
-        if self._keys is None:
-            return self._challenged(data)
-        return self._judged(data, self._keys)
+        keys = self._keys
+        answer = self._challenged(data) if keys is None else self._judged(data, keys)
+        self._over = self.established is not None
+        return answer
 
     def _challenged(self, data: bytes) -> bytes:
-        nonce, proof = _fields(Kind.CHALLENGE, data, 2)
+        nonce, proof = fields_of(Kind.CHALLENGE, data, 2)
         if len(nonce) != NONCE_BYTES:
             raise ProtocolError(f"handshake: nonce of {len(nonce)} bytes instead of {NONCE_BYTES}")
         keys = _Keys.of(self._me, self._peer, self._agree, self._nonce, nonce)
@@ -410,32 +249,31 @@ class Initiator:
             raise AuthError(f"handshake: whoever answers does not prove to be {self._peer}")
         self._keys = keys
         self._script.append(data)
-        answer = _message(Kind.PROOF, _proof(keys.out, self._script))
+        answer = message(Kind.PROOF, _proof(keys.out, self._script))
         self._script.append(answer)
         return answer
 
     def _judged(self, data: bytes, keys: _Keys) -> bytes:
-        verdict, proof = _fields(Kind.VERDICT, data, 2)
+        verdict, proof = fields_of(Kind.VERDICT, data, 2)
         if not _proves(keys.into, [*self._script, verdict], proof):
             raise AuthError(f"handshake: this verdict is not {self._peer}'s")
         if verdict == bytes((Verdict.ADMITTED,)):
             self._script.append(data)
             self.established = keys.established(self._peer, True, self._script)
             return b""
-        known = len(verdict) == 1 and verdict[0] in Verdict._value2member_map_
-        why = _VERDICTS[Verdict(verdict[0])] if known else "for a reason that we do not know"
-        raise AuthError(f"{self._peer} does not let {self._me.name} in: {why}")
+        number = int.from_bytes(verdict, "big")
+        why = VERDICTS.get(number, "for a reason that we do not know")
+        raise Denied(f"{self._peer} does not let {self._me.name} in: {why}")
 
-    def _refused(self, data: bytes) -> None:
-        code, tables = _fields(Kind.REFUSAL, data, 2)
-        if len(code) != 1 or code[0] not in Refusal._value2member_map_:
-            raise ProtocolError("handshake: a refusal that does not exist")
-        if len(tables) % _DIGEST_BYTES or len(tables) > (REPLICAS + 1) * _DIGEST_BYTES:
+    def _refused(self, data: bytes) -> NoReturn:
+        code, tables = fields_of(Kind.REFUSAL, data, 2)
+        if len(tables) % DIGEST_BYTES or len(tables) > (REPLICAS + 1) * DIGEST_BYTES:
             raise ProtocolError(f"handshake: {len(tables)} bytes are no digests of tables")
-        refusal = Refusal(code[0])
-        if refusal is Refusal.TABLES and tables:
+        refusal = int.from_bytes(code, "big")
+        if refusal == Refusal.TABLES and tables:
             _check_tables(self._me.manifest, tables)
-        raise AuthError(f"who answers for {self._peer} refuses: {_REFUSALS[refusal]}")
+        why = REFUSALS.get(refusal, "for a reason that we do not know")
+        raise AuthError(f"who answers for {self._peer} refuses: {why}")
 
 
 class Responder:
@@ -443,6 +281,15 @@ class Responder:
 
     When `receive` raises, `farewell` is what to send before the connection is closed, if anything.
     `judge` decides on those who have proven their name; the default lets everybody in.
+
+    >>> from quorumcast.auth.manifest import ReplicaEntry
+    >>> r1 = Identity.from_seeds(b"s" * 32, b"a" * 32)
+    >>> replicas = (ReplicaEntry("r1", r1.public),)
+    >>> manifest = Manifest(nonce=bytes(32), operator=b"o" * 32, faults=0, replicas=replicas)
+    >>> Responder(Credentials("r1", r1, manifest), b"1" * 32).receive(b"hello")
+    Traceback (most recent call last):
+    ...
+    quorumcast.core.errors.ProtocolError: handshake: 5 bytes that are no message of a handshake
     """
 
     def __init__(
@@ -461,29 +308,33 @@ class Responder:
         self._hello: Hello | None = None
         self._keys: _Keys | None = None
         self._script: list[bytes] = []
+        self._over = False
         self.established: Established | None = None
         """Who it is, once both ends have proven themselves and `judge` agreed."""
         self.farewell = b""
 
     def receive(self, data: bytes) -> bytes:
         """What to send upon this message; `AuthError` or `ProtocolError` ends the handshake."""
-        if self.established is not None or self.farewell:
-            raise ProtocolError("handshake: a message after the last one")
+        _go_on(self._over)
+        self._over = True  # unless this message is good, and not the last
         if self._hello is None or self._keys is None:
-            return self._greeted(data)
-        return self._answered(data, self._hello, self._keys)
+            answer = self._greeted(data)
+        else:
+            answer = self._answered(data, self._hello, self._keys)
+        self._over = self.established is not None
+        return answer
 
     def _greeted(self, data: bytes) -> bytes:
         try:
             hello = Hello.decode(data)
-        except _OtherVersion:
+        except OtherVersion:
             self._refuse(Refusal.VERSION)
             raise
         agree = self._check(hello)
         keys = _Keys.of(self._me, hello.name, agree, self._nonce, hello.nonce)
         self._hello, self._keys = hello, keys
         proof = _proof(keys.out, [data, self._nonce])
-        answer = _message(Kind.CHALLENGE, self._nonce, proof)
+        answer = message(Kind.CHALLENGE, self._nonce, proof)
         self._script = [data, answer]
         return answer
 
@@ -517,14 +368,14 @@ class Responder:
         return certificate.keys.agree
 
     def _answered(self, data: bytes, hello: Hello, keys: _Keys) -> bytes:
-        (proof,) = _fields(Kind.PROOF, data, 1)
+        (proof,) = fields_of(Kind.PROOF, data, 1)
         if not _proves(keys.into, self._script, proof):
             raise self._fault(Refusal.PROOF, f"it does not prove to be {hello.name}")
         self._script.append(data)
         is_replica = hello.role is Role.REPLICA
         verdict = self._judge(hello.name, is_replica)
         code = bytes((verdict,))
-        answer = _message(Kind.VERDICT, code, _proof(keys.out, [*self._script, code]))
+        answer = message(Kind.VERDICT, code, _proof(keys.out, [*self._script, code]))
         if verdict is not Verdict.ADMITTED:
             self.farewell = answer
             raise AuthError(f"handshake: {hello.name} is not let in: {verdict.name.lower()}")
@@ -533,7 +384,7 @@ class Responder:
         return answer
 
     def _refuse(self, refusal: Refusal, tables: bytes = b"") -> None:
-        self.farewell = _message(Kind.REFUSAL, bytes((refusal,)), tables)
+        self.farewell = message(Kind.REFUSAL, bytes((refusal,)), tables)
 
     def _fault(self, refusal: Refusal, what: str) -> AuthError:
         self._refuse(refusal)

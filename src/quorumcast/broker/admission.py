@@ -158,6 +158,11 @@ class Admission:
                 del sessions[other]
         return len(sessions) < SESSIONS_UNCONFIRMED
 
+    @property
+    def present(self) -> int:
+        """How many publishers are connected and have opened a stream."""
+        return len(self._present)
+
     def released(self, party: Party) -> None:
         """A publisher gave a place up: it is present no more, unless it opens again."""
         self._present.pop(party, None)

@@ -89,6 +89,11 @@ class Subscriptions:
         self._n = len(self._context.cluster.replicas)
         self._index = self._context.replicas.index
 
+    @property
+    def count(self) -> int:
+        """How many clients subscribe at this moment."""
+        return len(self._clients)
+
     # -- what clients say ----------------------------------------------------------------------
 
     def subscribe(self, party: Party, message: Subscribe) -> None:

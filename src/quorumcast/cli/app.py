@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from quorumcast import __version__
+from quorumcast.cli import cluster, running, talking
 from quorumcast.cli.demo import demo
 from quorumcast.cli.ending import INTERRUPTED
 from quorumcast.cli.sim import sim
@@ -34,6 +35,9 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command(epilog=EPILOG)(sim)
+cluster.register(app)
+running.register(app)
+talking.register(app)
 
 
 def _version(wanted: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -33,3 +34,6 @@ def ending() -> Generator[None]:
     except KeyboardInterrupt:
         print("quorumcast: interrupted", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:  # whoever read our output has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(FAILED) from None

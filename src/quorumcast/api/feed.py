@@ -1,0 +1,329 @@
+"""The queue between what replicas agreed on and what a user has read.
+
+Upon a delivery: its publications are read and queued. The queue holds so many events; when it is
+full, the subscription's policy decides:
+
+- lag: the channel is held; when half of the queue was read, it goes on from the replicas' logs
+- block: the same here; replicas let those who may block slow the channel down
+- drop-oldest: the publications that wait for longest go, and the cursor moves over them
+- drop-newest: what arrives goes
+
+A delivery that is under way is taken whole, so that a queue may exceed its limit by one window.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+from quorumcast.api.cursor import Next, Tracker
+from quorumcast.api.errors import Gap
+from quorumcast.api.received import PublicationId, Received
+from quorumcast.core import outcomes
+from quorumcast.core.errors import QuorumcastError
+from quorumcast.core.ids import Stream
+from quorumcast.events import BadPublication, Event, Publication, Schema, Value, read
+from quorumcast.runtime.channels import ChannelSettings, Overflow
+
+MICROSECONDS = 1_000_000
+
+_NOTHING: Mapping[str, Value] = {}
+
+
+class Item:
+    """One publication that waits, and how far it was handed over."""
+
+    __slots__ = ("_events", "confirmed", "content", "id", "row", "rows", "stream", "votes")
+
+    def __init__(
+        self,
+        stream: Stream,
+        seq: int,
+        content: Publication | BadPublication,
+        votes: int,
+        confirmed: bool,
+        row: int,
+    ) -> None:
+        self.stream = stream
+        self.id = PublicationId.of(stream, seq)
+        self.content = content
+        self.rows = 1 if isinstance(content, BadPublication) else len(content)
+        self.row = row
+        self.votes = votes
+        self.confirmed = confirmed
+        self._events: Iterator[Event] | None = None
+
+    @property
+    def left(self) -> int:
+        """Events that were not handed over yet."""
+        return self.rows - self.row
+
+    def next(self) -> Received:
+        """The next event of this publication."""
+        row, content = self.row, self.content
+        self.row += 1
+        if isinstance(content, BadPublication):
+            return Received(
+                self.id,
+                row,
+                rows=1,
+                timestamp=0,
+                key=None,
+                urgent=False,
+                payload=content.body,
+                attributes=_NOTHING,
+                votes=self.votes,
+                confirmed=self.confirmed,
+                error=content.reason,
+            )
+        if self._events is None:
+            self._events = islice(content, row, None)
+        event = next(self._events)
+        return Received(
+            self.id,
+            row,
+            self.rows,
+            event.timestamp,
+            event.key,
+            event.urgent,
+            event.payload,
+            event.attributes,
+            self.votes,
+            self.confirmed,
+        )
+
+
+class Part(NamedTuple):
+    """Rows of one publication, from `first` on, for a table."""
+
+    item: Item
+    first: int
+    length: int
+
+
+class Policy(NamedTuple):
+    """What a subscription asks of its queue.
+
+    >>> Policy(Schema(), 100, "lag", True, None, None).events
+    100
+    """
+
+    schema: Schema
+    events: int
+    overflow: Overflow
+    fail_on_gap: bool
+    ttl_seconds: float | None
+    since: int | None
+    """Events with an earlier timestamp are passed over; microseconds since 1970."""
+
+    @classmethod
+    def of(cls, settings: ChannelSettings) -> Policy:
+        """What a channel's table says.
+
+        >>> from quorumcast.core.channel import Channel
+        >>> Policy.of(ChannelSettings(Channel("alerts"))).overflow
+        'lag'
+        """
+        queue, fail = settings.queue, settings.on_gap == "fail"
+        return cls(settings.schema, queue.events, queue.overflow, fail, settings.ttl_seconds, None)
+
+
+class Feed:
+    """Publications in, events out; `hold` and `release` reach the machine."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        tracker: Tracker,
+        skip: Mapping[Stream, Next],
+        hold: Callable[[], object],
+        release: Callable[[], object],
+        clock: Callable[[], float],
+    ) -> None:
+        self.policy = policy
+        self.tracker = tracker
+        self.events = 0
+        """Events that wait."""
+        self.dropped = 0
+        """Events that the policy dropped."""
+        self.expired = 0
+        """Events that were older than the channel's ttl when they would have been handed over."""
+        self.held = False
+        self.error: QuorumcastError | None = None
+        """Why nothing more will come."""
+        self._queue: deque[Item | Gap] = deque()
+        self._skip = {stream: at for stream, at in skip.items() if at.row}
+        self._hold = hold
+        self._release = release
+        self._clock = clock
+        self._waiters: list[asyncio.Future[None]] = []
+
+    # -- what comes in -------------------------------------------------------------------------
+
+    def deliver(self, delivery: outcomes.Delivery) -> None:
+        """Publications that replicas agreed on, the next ones of their stream."""
+        if self.error is not None:
+            return
+        stream, schema = delivery.stream, self.policy.schema
+        for seq, body in enumerate(delivery.bodies, delivery.first):
+            if self.policy.overflow == "drop-newest" and self.events >= self.policy.events:
+                self._drop_newest(schema, body)
+                continue
+            row = self._first_row(stream, seq)
+            content = read(schema, body)
+            item = Item(stream, seq, content, delivery.votes, delivery.confirmed, row)
+            if item.left > 0:
+                self._queue.append(item)
+                self.events += item.left
+        if self.events > self.policy.events and self.policy.overflow == "drop-oldest":
+            self._drop_oldest()
+        elif self.events >= self.policy.events and self.policy.overflow in ("lag", "block"):
+            self._pause()
+        self._wake()
+
+    def _first_row(self, stream: Stream, seq: int) -> int:
+        """The row at which a cursor's publication goes on; all others begin at 0."""
+        at = self._skip.get(stream)
+        if at is None:
+            return 0
+        if at.seq <= seq:
+            del self._skip[stream]
+        return at.row if at.seq == seq else 0
+
+    def gap(self, gap: outcomes.Gap) -> None:
+        """Publications that no replica has any more."""
+        if self.error is not None:
+            return
+        if self.policy.fail_on_gap:
+            self._queue.append(Gap(gap.stream, gap.first, gap.last, ended=gap.ended))
+            self._wake()
+        else:
+            self.tracker.move(gap.stream, Next(gap.last + 1))
+
+    def end(self, error: QuorumcastError) -> None:
+        """Nothing more comes; what waits can still be read."""
+        if self.error is None:
+            self.error = error
+            self._wake()
+
+    def clear(self) -> None:
+        """Nobody will read what waits."""
+        self._queue.clear()
+        self.events = 0
+
+    def _pause(self) -> None:
+        if not self.held:
+            self.held = True
+            self._hold()
+
+    def _drop_newest(self, schema: Schema, body: bytes) -> None:
+        content = read(schema, body)
+        self.dropped += 1 if isinstance(content, BadPublication) else len(content)
+
+    def _drop_oldest(self) -> None:
+        """Let the oldest publications go, but not the latest one, however long it is."""
+        while self.events > self.policy.events and len(self._queue) > 1:
+            oldest = self._queue.popleft()
+            if isinstance(oldest, Gap):
+                self.tracker.move(oldest.stream, Next(oldest.last + 1))
+                continue
+            self.events -= oldest.left
+            self.dropped += oldest.left
+            self.tracker.move(oldest.stream, Next(oldest.id.seq + 1))
+
+    # -- what goes out -------------------------------------------------------------------------
+
+    async def wait(self) -> None:
+        """Wait until there is something to read, or nothing more will come."""
+        while not self._queue and self.error is None:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            try:
+                await waiter
+            finally:
+                if waiter in self._waiters:
+                    self._waiters.remove(waiter)
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def next(self) -> Received | None:
+        """The next event, or None where nothing waits; raises where a gap or the end is next."""
+        oldest = self.oldest()
+        while (item := self._head()) is not None:
+            event = item.next()
+            self._taken(item, 1)
+            if event.timestamp >= oldest or event.error is not None:
+                return event
+            self.passed(1, event.timestamp)
+        return None
+
+    def take(self, most: int) -> list[Received]:
+        """Up to so many events; what is raised by `next` waits for the next call."""
+        events: list[Received] = []
+        while len(events) < most and not (events and self._at_gap()):
+            event = self.next()
+            if event is None:
+                break
+            events.append(event)
+        return events
+
+    def parts(self, most: int) -> list[Part]:
+        """Up to so many rows, publication by publication; raises as `next` does."""
+        parts: list[Part] = []
+        while most > 0 and not (parts and self._at_gap()):
+            item = self._head()
+            if item is None:
+                break
+            count = min(most, item.left)
+            parts.append(Part(item, item.row, count))
+            item.row += count
+            most -= count
+            self._taken(item, count)
+        return parts
+
+    def oldest(self) -> float:
+        """The timestamp before which events are not handed over."""
+        ttl, since = self.policy.ttl_seconds, self.policy.since
+        oldest = float("-inf") if since is None else since
+        if ttl is not None:
+            oldest = max(oldest, (self._clock() - ttl) * MICROSECONDS)
+        return oldest
+
+    def passed(self, count: int, timestamp: float) -> None:
+        """Events that are too old were passed over."""
+        since = self.policy.since
+        if since is None or timestamp >= since:
+            self.expired += count
+
+    def _at_gap(self) -> bool:
+        return not self._queue or isinstance(self._queue[0], Gap)
+
+    def _head(self) -> Item | None:
+        if not self._queue:
+            if self.error is not None:
+                raise self.error
+            return None
+        head = self._queue[0]
+        if isinstance(head, Gap):
+            self._queue.popleft()
+            self.tracker.move(head.stream, Next(head.last + 1))
+            raise head
+        return head
+
+    def _taken(self, item: Item, count: int) -> None:
+        self.events -= count
+        if item.left == 0:
+            self._queue.popleft()
+            self.tracker.move(item.stream, Next(item.id.seq + 1))
+        else:
+            self.tracker.move(item.stream, Next(item.id.seq, item.row))
+        if self.held and self.events <= self.policy.events // 2:
+            self.held = False
+            self._release()

@@ -1,0 +1,209 @@
+"""A publisher as its user sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from quorumcast.api.batching import Batching, Gathering
+from quorumcast.api.errors import Closed
+from quorumcast.api.flight import Handle
+from quorumcast.api.hub import Hub
+from quorumcast.api.received import Ack
+from quorumcast.api.tables import to_bodies
+from quorumcast.core.errors import QuorumcastError
+from quorumcast.core.ids import Lane
+from quorumcast.core.outcomes import Ticket
+from quorumcast.events import BadPublication, Event, read
+
+
+def now_microseconds() -> int:
+    """The wall clock, as events carry it.
+
+    >>> now_microseconds() > 1_700_000_000_000_000
+    True
+    """
+    return time.time_ns() // 1000
+
+
+class Publisher:
+    """Publishes on one channel; made by `AsyncClient.publisher`.
+
+    Events that are not urgent are delivered in the order in which they were sent, and so are
+    urgent ones; an urgent event may overtake others.
+    """
+
+    def __init__(
+        self, hub: Hub, channel: str, batching: Batching, timeout_seconds: float | None
+    ) -> None:
+        self.channel = channel
+        self.batching = batching
+        settings = hub.channel(channel)
+        self._hub = hub
+        self._schema = settings.schema
+        self._timeout_seconds = timeout_seconds
+        self._closed = False
+        self._waiters: list[asyncio.Future[None]] = []
+        confirms = settings.channel.confirm
+        self._lanes = {
+            lane: Gathering(
+                *(self._schema, lane, batching, self._publish, hub.loop),
+                *(settings.durability, confirms),
+            )
+            for lane in Lane
+        }
+        self._normal, self._urgent = self._lanes[Lane.NORMAL], self._lanes[Lane.URGENT]
+        for lane, gathering in self._lanes.items():
+            hub.join(channel, lane, gathering)
+        self._silence = hub.on_progress(self._progress)
+
+    # -- one event -----------------------------------------------------------------------------
+
+    async def publish(
+        self,
+        payload: bytes = b"",
+        /,
+        *,
+        key: str | None = None,
+        urgent: bool = False,
+        timestamp: int | datetime | None = None,
+        **attributes: Any,
+    ) -> Ack:
+        """Publish an event; returns when enough replicas hold it.
+
+        `NoQuorum` means that its outcome is unknown: it may be delivered later.
+        """
+        sent = await self.send(payload, key=key, urgent=urgent, timestamp=timestamp, **attributes)
+        return await sent.acknowledged()
+
+    async def send(
+        self,
+        payload: bytes = b"",
+        /,
+        *,
+        key: str | None = None,
+        urgent: bool = False,
+        timestamp: int | datetime | None = None,
+        **attributes: Any,
+    ) -> Handle:
+        """Queue an event; waits only while more than `buffer_bytes` are not acknowledged.
+
+        Await the handle for the acknowledgement, or `flush` for all.
+        """
+        if self._closed or self._normal.size + self._urgent.size >= self.batching.buffer_bytes:
+            await self._room()
+        at: Any = now_microseconds() if timestamp is None else timestamp
+        event = Event(payload, at, key, urgent, attributes)
+        flight, row = (self._urgent if urgent else self._normal).add(event)
+        return Handle(flight, row, self._patience)
+
+    async def flush(self) -> None:
+        """Wait until everything sent so far is acknowledged; raises the first failure among it."""
+        for gathering in self._lanes.values():
+            gathering.cut()
+        await self._patience(self._idle(), "not everything is acknowledged in time")
+        for gathering in self._lanes.values():
+            failure, gathering.failure = gathering.failure, None
+            if failure is not None:
+                raise failure
+
+    # -- many ----------------------------------------------------------------------------------
+
+    async def publish_batch(
+        self, data: Any, *, urgent: bool = False, timestamp: int | datetime | None = None
+    ) -> list[Ack]:
+        """Publish a table, a data frame or a list of events; one `Ack` for each publication.
+
+        Most batches are one publication; `Ack.rows` says how many events each has.
+        """
+        handles = await self.send_batch(data, urgent=urgent, timestamp=timestamp)
+        return [await handle.acknowledged() for handle in handles]
+
+    async def send_batch(
+        self, data: Any, *, urgent: bool = False, timestamp: int | datetime | None = None
+    ) -> list[Handle]:
+        """Queue a table, a data frame or a list of events; one handle for each publication."""
+        at: Any = now_microseconds() if timestamp is None else timestamp
+        bodies = to_bodies(self._schema, data, at)
+        lane = self._urgent if urgent else self._normal
+        handles: list[Handle] = []
+        for body in bodies:
+            if self._closed or self._normal.size + self._urgent.size >= self.batching.buffer_bytes:
+                await self._room()
+            lane.cut()  # what was sent before comes before
+            rows = len(data) if len(bodies) == 1 and hasattr(data, "__len__") else 0
+            flight = lane.launch(body, rows or self._rows(body))
+            handles.append(Handle(flight, -1, self._patience))
+        return handles
+
+    def _rows(self, body: bytes) -> int:
+        content = read(self._schema, body)
+        assert not isinstance(content, BadPublication), "what was built can be read"
+        return len(content)
+
+    # -- waiting -------------------------------------------------------------------------------
+
+    def _publish(self, body: bytes, lane: Lane) -> Ticket:
+        return self._hub.publish(self.channel, body, lane)
+
+    async def _patience(self, waiting: Awaitable[None], what: str) -> None:
+        await self._hub.patience(self.channel, self._timeout_seconds, waiting, what)
+
+    async def _room(self) -> None:
+        if self._closed or self._hub.closed:
+            raise self._over()
+        full = "too much is not acknowledged, and no room came free in time"
+        await self._patience(self._until(self._has_room), full)
+
+    async def _idle(self) -> None:
+        await self._until(lambda: all(each.idle for each in self._lanes.values()))
+
+    def _has_room(self) -> bool:
+        return self._normal.size + self._urgent.size < self.batching.buffer_bytes
+
+    async def _until(self, reached: Any) -> None:
+        while not reached():
+            waiter: asyncio.Future[None] = self._hub.loop.create_future()
+            self._waiters.append(waiter)
+            await waiter
+
+    def _progress(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def _over(self) -> QuorumcastError:
+        if self._hub.closed:
+            return self._hub.over()
+        return Closed(f"this publisher of {self.channel} is closed: ask the client for another")
+
+    async def close(self) -> None:
+        """Flush, then take no more."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if not self._hub.closed:
+                await self.flush()
+        finally:
+            self._silence()
+            for lane, gathering in self._lanes.items():
+                self._hub.leave(self.channel, lane, gathering)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()

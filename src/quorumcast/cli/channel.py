@@ -1,0 +1,190 @@
+"""`quorumcast channels`, `channel add` and `channel sign`: what the operator says of channels."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from quorumcast.cli.folders import Json, Where, as_json, folder_ending
+from quorumcast.core.errors import ConfigError
+from quorumcast.runtime.changing import add_channel, sign_again
+from quorumcast.runtime.channels import ChannelSettings
+from quorumcast.runtime.finding import find_cluster
+from quorumcast.runtime.settings import ClusterFile, load_cluster
+
+CHANNELS_EXAMPLES = """
+Examples:
+
+quorumcast channels
+
+quorumcast channels --cluster demo --json
+"""
+ADD_EXAMPLES = """
+Examples:
+
+quorumcast channel add trades --publishers 'desk-*' --subscribers 'desk-*,audit'
+
+quorumcast channel add alarms --protocol bracha --publishers probe-7 --schema severity=int8
+
+quorumcast channel add load --protection cft --publishers '*' --overflow drop-oldest --ttl 10m
+"""
+SIGN_EXAMPLES = """
+Examples:
+
+quorumcast channel sign
+
+quorumcast channel sign --cluster demo
+"""
+
+
+def channels(*, cluster: Where = None, json: Json = False) -> None:
+    """Show the channels: their settings, and what each promises."""
+    with folder_ending():
+        found = load_cluster(find_cluster(cluster))
+        if json:
+            print(as_json([_channel(each, found) for each in found.settings]))
+            return
+        console = Console(highlight=False)
+        table = Table("channel", "protocol", "publishers", "subscribers", "kept")
+        for each in found.settings:
+            who = [", ".join(names) or "nobody" for names in _rights(each)]
+            table.add_row(each.name, each.channel.protocol, *who, each.durability)
+        console.print(table)
+        for each in found.settings:
+            print(f"{each.name}: {each.promise(found.manifest.cluster())}")
+
+
+def channel_add(
+    name: Annotated[str, typer.Argument(help="What it is called.")],
+    *,
+    publishers: Annotated[
+        str, typer.Option(help="Who may publish: names or patterns, with commas.")
+    ] = "",
+    subscribers: Annotated[str, typer.Option(help="Who may subscribe, likewise.")] = "*",
+    protection: Annotated[str | None, typer.Option(help="bft or cft.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="ab or bracha; plain for cft.")] = None,
+    confirm: Annotated[
+        str | None, typer.Option(help="α in publications, or false in a lab cluster.")
+    ] = None,
+    within: Annotated[
+        str | None, typer.Option(help="How long a tail may stay unconfirmed: 250ms.")
+    ] = None,
+    deliver: Annotated[str | None, typer.Option(help="With cft: safe or first.")] = None,
+    max_publishers: Annotated[int | None, typer.Option(help="At one time; 0: any.")] = None,
+    max_subscribers: Annotated[int | None, typer.Option(help="At one time; 0: any.")] = None,
+    schema: Annotated[
+        str | None, typer.Option(help="Attributes: severity=int8,host=string.")
+    ] = None,
+    retention_events: Annotated[int | None, typer.Option(help="Events kept a stream.")] = None,
+    retention_age: Annotated[str | None, typer.Option(help="How long, such as 24h.")] = None,
+    retention_bytes: Annotated[str | None, typer.Option(help="Bytes, such as 1GiB.")] = None,
+    queue: Annotated[int | None, typer.Option(help="Events a client keeps unread.")] = None,
+    overflow: Annotated[
+        str | None, typer.Option(help="Then: lag, drop-oldest, drop-newest or block.")
+    ] = None,
+    on_gap: Annotated[str | None, typer.Option(help="fail or continue.")] = None,
+    ttl: Annotated[str | None, typer.Option(help="Events older than this are of no use.")] = None,
+    signed: Annotated[bool, typer.Option("--signed", help="Publications are signed.")] = False,
+    durability: Annotated[str | None, typer.Option(help="memory, until there is a log.")] = None,
+    trusted_subscribers: Annotated[str, typer.Option(help="Who may block, with commas.")] = "",
+    cluster: Where = None,
+    json: Json = False,
+) -> None:
+    """Add a channel and sign it as the operator."""
+    with folder_ending():
+        values = {
+            "name": name,
+            "protection": protection if protection or protocol != "plain" else "cft",
+            "protocol": protocol,
+            "confirm": _confirm(confirm, within),
+            "deliver": deliver,
+            "publishers": _list(publishers),
+            "subscribers": _list(subscribers),
+            "max_publishers": max_publishers,
+            "max_subscribers": max_subscribers,
+            "schema": _schema(schema),
+            "retention": _table(events=retention_events, age=retention_age, bytes=retention_bytes),
+            "queue": _table(events=queue, overflow=overflow),
+            "on_gap": on_gap,
+            "ttl": ttl,
+            "signed": signed,
+            "durability": durability,
+            "trusted_subscribers": _list(trusted_subscribers),
+        }
+        folder = find_cluster(cluster)
+        given = {key: value for key, value in values.items() if value is not None}
+        found, settings = add_channel(folder, given)
+        if json:
+            print(as_json({**_channel(settings, found), "version": found.charter.version}))
+            return
+        print(f"Added channel {name} to {found.path} (version {found.charter.version}).")
+        print(settings.promise(found.manifest.cluster()))
+        if not settings.channel.publishers:
+            print("Nobody may publish on it: name publishers there, then quorumcast channel sign.")
+
+
+def channel_sign(*, cluster: Where = None, json: Json = False) -> None:
+    """Sign channels and revoked names in cluster.toml that were edited by hand."""
+    with folder_ending():
+        found, changed = sign_again(find_cluster(cluster))
+        version = found.charter.version
+        if json:
+            print(as_json({"file": str(found.path), "version": version, "changed": changed}))
+        elif changed:
+            print(f"Signed {found.path} as version {version}.")
+        else:
+            print(f"{found.path} is signed as it is: version {version}.")
+
+
+# -- arguments and output --------------------------------------------------------------------------
+
+
+def _channel(settings: ChannelSettings, cluster: ClusterFile) -> dict[str, Any]:
+    """A channel for `--json`; what only running replicas know is null."""
+    live = ("streams", "held", "confirmed", "floor", "publishers", "subscribers")
+    return {
+        "name": settings.name,
+        "settings": settings.table(),
+        "promise": settings.promise(cluster.manifest.cluster()),
+        **dict.fromkeys(live),
+    }
+
+
+def _rights(settings: ChannelSettings) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return settings.channel.publishers, settings.channel.subscribers
+
+
+def _list(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",")] if text.strip() else []
+
+
+def _table(**values: object) -> dict[str, object] | None:
+    return {key: value for key, value in values.items() if value is not None} or None
+
+
+def _confirm(every: str | None, within: str | None) -> dict[str, object] | bool | None:
+    if every is not None and every.lower() == "false":
+        if within is not None:
+            raise ConfigError("--confirm false and --within exclude each other: use one of them")
+        return False
+    if every is not None and not every.isdecimal():
+        raise ConfigError(f"--confirm {every}: use a number of publications, or false")
+    return _table(every=None if every is None else int(every), within=within)
+
+
+def _schema(text: str | None) -> dict[str, str] | None:
+    if text is None:
+        return None
+    found: dict[str, str] = {}
+    for each in _list(text):
+        name, equals, kind = each.partition("=")
+        if not equals or name in found:
+            raise ConfigError(
+                f"--schema {each}: use NAME=TYPE once for each attribute, "
+                "such as severity=int8,host=string"
+            )
+        found[name] = kind
+    return found

@@ -1,0 +1,371 @@
+"""One connection between two parties: first a handshake, then sealed frames.
+
+Upon bytes from the peer a link cuts frames, opens each and hands the messages to its sink. What
+the sink sends in one turn of the loop goes out in one write. Before both ends have proven who
+they are (`auth.handshake`) nothing is handed on and nothing is sent; a peer has a limited time and
+few bytes for it, and speaks only when it is its turn.
+
+A peer's fault ends its link and touches nothing else. What is good before the fault counts.
+
+Output that the peer does not read is bounded: from a client nothing more is read meanwhile, and
+above a bound, or when not one byte was taken for a time, the link ends. The machines repeat on
+the next link what was lost with this one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Protocol, cast
+
+from quorumcast.auth.greetings import HANDSHAKE_BYTES
+from quorumcast.auth.handshake import Initiator, Responder
+from quorumcast.core.errors import ProtocolError, QuorumcastError
+from quorumcast.core.ids import Party
+from quorumcast.core.messages import Message
+from quorumcast.runtime.bounds import Bounds
+from quorumcast.runtime.outbox import Outbox
+from quorumcast.wire.codec import Memo
+from quorumcast.wire.frames import LENGTH, Framer
+from quorumcast.wire.link import Opener, Sealer
+
+_KEEPALIVE_SECONDS = 15
+"""After this long without a byte the kernel asks whether the other host still is there."""
+
+
+class Outbound(Protocol):
+    """One end of an authenticated connection, as whoever drives a machine knows it."""
+
+    party: Party
+    """Who is at the other end: proven."""
+
+    def send(self, messages: list[Message], memo: Memo | None = None) -> None:
+        """Say this; all of a turn of the loop goes out in one write."""
+        ...
+
+    def close(self) -> None:
+        """Hand out what was sent, then end the connection."""
+        ...
+
+
+class Sink(Protocol):
+    """Whom a link tells what happens: a driver."""
+
+    def linked(self, link: Outbound) -> None:
+        """Both ends have proven who they are."""
+        ...
+
+    def unlinked(self, link: Outbound) -> None:
+        """The connection is gone."""
+        ...
+
+    def received(self, link: Outbound, messages: list[Message]) -> None:
+        """The peer says this."""
+        ...
+
+
+class Keeper(Protocol):
+    """Where a link comes from: it listens or dials."""
+
+    def greet(self, link: Link, transport: asyncio.Transport) -> Initiator | Responder:
+        """A connection is there: the handshake to have on it."""
+        ...
+
+    def up(self, link: Link) -> None:
+        """Both ends have proven who they are; the sink hears of it after this."""
+        ...
+
+    def ended(self, link: Link) -> None:
+        """The connection is gone, or never came about; `link.error` may say why."""
+        ...
+
+
+class Link(asyncio.Protocol):
+    """One end of a connection; `party` is empty until it is proven."""
+
+    __slots__ = (
+        "_alarm",
+        "_bounds",
+        "_early",
+        "_framer",
+        "_handshake",
+        "_keeper",
+        "_loop",
+        "_opener",
+        "_out",
+        "_outbox",
+        "_sealer",
+        "_sink",
+        "_stall",
+        "_stall_seen",
+        "_transport",
+        "_written",
+        "error",
+        "is_replica",
+        "party",
+    )
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        sink: Sink,
+        *,
+        loop: asyncio.AbstractEventLoop,
+        bounds: Bounds,
+        outbox: Outbox,
+    ) -> None:
+        self.party: Party = ""
+        self.is_replica = False
+        self.error: Exception | None = None
+        """Why the link ended, if not by `close` of either end."""
+        self._keeper = keeper
+        self._sink = sink
+        self._loop = loop
+        self._bounds = bounds
+        self._outbox = outbox
+        self._transport: asyncio.Transport | None = None
+        self._handshake: Initiator | Responder | None = None
+        self._early = b""
+        self._framer: Framer | None = None
+        self._opener: Opener | None = None
+        self._sealer: Sealer | None = None
+        self._out: list[bytes] = []
+        self._alarm: asyncio.TimerHandle | None = None
+        """Ends a handshake that takes too long, later a close that does."""
+        self._stall: asyncio.TimerHandle | None = None
+        self._written = 0
+        self._stall_seen = 0
+
+    @property
+    def established(self) -> bool:
+        """Whether both ends have proven who they are."""
+        return self._opener is not None
+
+    # -- the connection ------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin the handshake, and the time for it."""
+        transport = cast(asyncio.Transport, transport)  # uvloop's are not derived from it
+        self._transport = transport
+        bounds = self._bounds
+        transport.set_write_buffer_limits(high=bounds.pause_bytes)
+        _keep_alive(transport)
+        self._alarm = self._loop.call_later(bounds.handshake_seconds, self._too_late)
+        handshake = self._handshake = self._keeper.greet(self, transport)
+        if isinstance(handshake, Initiator):
+            self._write_greeting(handshake.hello)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand on what the peer says."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        try:
+            if self._handshake is not None:
+                data = self._greeted(self._handshake, data)
+            if data:
+                self._open(data)
+        except ProtocolError as error:
+            self._fault(error)
+
+    def pause_writing(self) -> None:
+        """The peer does not read: give it time, but let a client ask no more meanwhile."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        if self._reads_only_if_read:
+            transport.pause_reading()
+        if self._stall is None:
+            self._stall_seen = self._taken()
+            self._stall = self._loop.call_later(self._bounds.stall_seconds, self._stalled)
+
+    def resume_writing(self) -> None:
+        """The peer reads again."""
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+        transport = self._transport
+        if transport is not None and not transport.is_closing():
+            transport.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell those who keep and use this link."""
+        for timer in (self._alarm, self._stall):
+            if timer is not None:
+                timer.cancel()
+        self._alarm = self._stall = None
+        if self.error is None:
+            self.error = exc
+        self._out.clear()
+        self._outbox.note(self, 0)
+        self._transport = None
+        self._keeper.ended(self)
+        if self.established:
+            self._sink.unlinked(self)
+
+    # -- the handshake -------------------------------------------------------------------------
+
+    def _greeted(self, handshake: Initiator | Responder, data: bytes) -> bytes:
+        """Go on with the handshake; returns what came behind its last message."""
+        early = self._early + data
+        if len(early) < LENGTH.size:
+            self._early = early
+            return b""
+        (size,) = LENGTH.unpack_from(early)
+        if size > HANDSHAKE_BYTES:
+            raise ProtocolError(
+                f"handshake: a message of {size} bytes, more than {HANDSHAKE_BYTES}"
+            )
+        end = LENGTH.size + size
+        if len(early) < end:
+            self._early = early
+            return b""
+        self._early = b""
+        try:
+            answer = handshake.receive(early[LENGTH.size : end])
+        except ProtocolError:
+            if handshake.farewell:
+                self._write_greeting(handshake.farewell)
+            raise
+        if answer:
+            self._write_greeting(answer)
+        if handshake.established is not None:
+            self._establish(handshake)
+        elif len(early) > end:
+            raise ProtocolError("handshake: bytes before their turn")
+        return early[end:]
+
+    def _establish(self, handshake: Initiator | Responder) -> None:
+        established = handshake.established
+        assert established is not None
+        self.party, self.is_replica = established.party, established.is_replica
+        self._sealer = Sealer(established.send_key)
+        self._opener = Opener(established.receive_key)
+        self._framer = Framer(self._bounds.frame_bytes)
+        self._handshake = None
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        self._keeper.up(self)
+        self._sink.linked(self)
+
+    def _write_greeting(self, message: bytes) -> None:
+        assert self._transport is not None
+        self._transport.write(LENGTH.pack(len(message)) + message)
+
+    def _too_late(self) -> None:
+        self._alarm = None
+        self.give_up(f"no handshake within {self._bounds.handshake_seconds:g} seconds")
+
+    # -- messages ------------------------------------------------------------------------------
+
+    def _open(self, data: bytes) -> None:
+        framer, opener = self._framer, self._opener
+        assert framer is not None
+        assert opener is not None
+        messages: list[Message] = []
+        try:
+            for frame in framer.feed(data):
+                messages += opener.open(frame)
+        finally:  # a fault does not undo what was said before it
+            if messages:
+                self._sink.received(self, messages)
+        if framer.fault is not None:
+            raise ProtocolError(framer.fault)
+
+    def send(self, messages: list[Message], memo: Memo | None = None) -> None:
+        """Say this; all of a turn of the loop goes out in one write."""
+        transport, sealer = self._transport, self._sealer
+        if sealer is None or transport is None or transport.is_closing():
+            return
+        if not self._out:
+            self._loop.call_soon(self._flush)
+        self._out += sealer.seal_all(messages, memo)
+
+    def _flush(self) -> None:
+        out, transport = self._out, self._transport
+        if not out or transport is None or transport.is_closing():
+            return
+        self._out = []
+        self._written += sum(map(len, out))
+        if len(out) == 1:
+            transport.write(out[0])
+        else:
+            transport.writelines(out)
+        waiting = transport.get_write_buffer_size()
+        if waiting > self._bounds.unsent_bytes:
+            self.give_up(f"it leaves {waiting} bytes unread")
+        elif waiting:
+            self._outbox.note(self, waiting)
+
+    # -- output that nobody reads --------------------------------------------------------------
+
+    @property
+    def _reads_only_if_read(self) -> bool:
+        return self.established and not self.is_replica
+
+    def unsent(self) -> int:
+        """Bytes that wait to be written."""
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    def _taken(self) -> int:
+        """Bytes that the peer, or the kernel on its behalf, has taken."""
+        return self._written - self.unsent()
+
+    def _stalled(self) -> None:
+        self._stall = None
+        taken = self._taken()
+        if taken == self._stall_seen:
+            self.give_up(f"it has read nothing for {self._bounds.stall_seconds:g} seconds")
+        else:
+            self._stall_seen = taken
+            self._stall = self._loop.call_later(self._bounds.stall_seconds, self._stalled)
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Hand out what was sent, then end the connection."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        self._flush()
+        transport.close()
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self._loop.call_later(self._bounds.close_seconds, self.abort)
+
+    def abort(self) -> None:
+        """End the connection at once; what waits is lost."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def give_up(self, why: str) -> None:
+        """End the connection at once, for this fault of the peer."""
+        who = self.party or "a stranger"
+        self.error = self.error or ProtocolError(f"{who}: {why}")
+        self.abort()
+
+    def _fault(self, error: QuorumcastError) -> None:
+        """The peer said what no correct peer says."""
+        self.error = error
+        if self.established:
+            self.abort()
+        else:
+            self.close()  # with the word of farewell, if there is one
+
+
+def _keep_alive(transport: asyncio.Transport) -> None:
+    """A host that vanished is noticed also where there is nothing to say to it."""
+    its_socket = transport.get_extra_info("socket")
+    if its_socket is None or its_socket.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    its_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", _KEEPALIVE_SECONDS),  # Linux
+        ("TCP_KEEPALIVE", _KEEPALIVE_SECONDS),  # macOS
+        ("TCP_KEEPINTVL", _KEEPALIVE_SECONDS // 3),
+        ("TCP_KEEPCNT", 3),
+    ):
+        option = getattr(socket, name, None)
+        if option is not None:
+            its_socket.setsockopt(socket.IPPROTO_TCP, option, value)

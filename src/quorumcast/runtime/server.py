@@ -1,0 +1,197 @@
+"""One replica as a process: its journal, its machine, its links, and an ear for its operator."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import ssl
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from quorumcast.auth.handshake import Credentials
+from quorumcast.broker.replica import Replica
+from quorumcast.core.errors import ConfigError
+from quorumcast.core.evidence import Evidence
+from quorumcast.core.ids import Party
+from quorumcast.runtime.addresses import parse_address
+from quorumcast.runtime.bounds import Bounds
+from quorumcast.runtime.control import Control, control_path
+from quorumcast.runtime.dialling import Dialling, dials
+from quorumcast.runtime.driver import Driver
+from quorumcast.runtime.folder import (
+    JOURNAL_FOLDER,
+    TLS_FILE,
+    replica_folder,
+    replica_identity,
+)
+from quorumcast.runtime.listening import Listening
+from quorumcast.runtime.report import Suspects, replica_report
+from quorumcast.runtime.settings import load_cluster
+from quorumcast.store import Journal, boot_id
+
+FILES = 65_536
+"""Open files that a replica asks for: ten thousand clients, and room."""
+
+_log = logging.getLogger(__name__)
+
+
+def wall_clock() -> Callable[[], float]:
+    """Seconds since 1970 that never go backwards: incarnations outlive a process."""
+    start, began = time.time(), time.monotonic()
+    return lambda: start + time.monotonic() - began
+
+
+class Server:
+    """A replica of the cluster in a folder, from `start` to `stop`."""
+
+    def __init__(self, folder: Path, name: Party) -> None:
+        self.name = name
+        self.cluster = load_cluster(folder)
+        self._folder = folder
+        self._identity = replica_identity(folder, name)
+        self._began = time.time()
+        self._suspects = Suspects(name)
+        self._dialled: list[Dialling] = []
+        self._driver: Driver | None = None
+        self._journal: Journal | None = None
+        self._listening: Listening | None = None
+        self._control: Control | None = None
+        self.over = asyncio.Event()
+        """Set when somebody asked it to stop, or the machine failed."""
+
+    # -- life ----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Open the journal, listen, and connect to the peers that this replica dials."""
+        loop = asyncio.get_running_loop()
+        manifest = self.cluster.manifest
+        names = [replica.name for replica in manifest.replicas]
+        self._journal = journal = Journal(
+            replica_folder(self._folder, self.name) / JOURNAL_FOLDER,
+            manifest.cluster_id,
+            names.index(self.name),
+            len(names),
+            boot=boot_id(),
+            now_ms=int(time.time() * 1000),
+            entropy=os.urandom,
+        )
+        if journal.reborn:
+            _log.warning("%s begins a new incarnation: %s", self.name, journal.reborn)
+        assert journal.life is not None, "a journal that is open has a life"
+        machine = Replica(self.name, manifest.cluster(), self.cluster.channels, journal.life)
+        driver = self._driver = Driver(machine, loop=loop, storage=journal, clock=wall_clock())
+        driver.on_evidence = self._note
+        driver.call(machine.start)
+        await self._listen(loop, driver)
+        self._dial(loop, driver)
+        self._control = Control(control_path(manifest.cluster_id, self.name), self._order)
+        await self._control.start()
+        self._watch = loop.create_task(self._until_it_fails(driver))
+
+    async def _listen(self, loop: asyncio.AbstractEventLoop, driver: Driver) -> None:
+        tls, shown = self._tls_of_mine()
+        self._listening = Listening(
+            parse_address(self.cluster.addresses[self.name]),
+            Credentials(self.name, self._identity, self.cluster.manifest),
+            driver,
+            loop=loop,
+            entropy=os.urandom,
+            bounds=Bounds.within(raise_file_limit()),
+            revoked=lambda party: party in self.cluster.revoked,
+            tls=tls,
+            tls_certificate=shown,
+        )
+        await self._listening.start()
+
+    def _dial(self, loop: asyncio.AbstractEventLoop, driver: Driver) -> None:
+        manifest = self.cluster.manifest
+        for peer in manifest.replicas:
+            if dials(manifest, self.name, peer.name):
+                dialling = Dialling(
+                    parse_address(self.cluster.addresses[peer.name]),
+                    peer.name,
+                    Credentials(self.name, self._identity, manifest),
+                    driver,
+                    loop=loop,
+                    entropy=os.urandom,
+                    tls=pinned(peer.tls) if peer.tls else None,
+                )
+                dialling.start()
+                self._dialled.append(dialling)
+
+    def _tls_of_mine(self) -> tuple[ssl.SSLContext | None, bytes]:
+        entry = self.cluster.manifest.replica(self.name)
+        if entry is None or not entry.tls:
+            return None, b""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        path = replica_folder(self._folder, self.name) / TLS_FILE
+        try:
+            context.load_cert_chain(path)
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(f"{path}: {error}: restore the file that init wrote") from error
+        return context, entry.tls
+
+    async def _until_it_fails(self, driver: Driver) -> None:
+        with suppress(Exception):  # it is logged, and stands in `failure`
+            await driver.wait()
+        self.over.set()
+
+    async def stop(self) -> None:
+        """Finish the turn, hand out what was said, close the journal: nothing is lost."""
+        if self._driver is not None:
+            self._driver.stop()
+        for dialling in self._dialled:
+            await dialling.close()
+        if self._listening is not None:
+            await self._listening.close()
+        if self._control is not None:
+            await self._control.close()
+        if self._journal is not None:
+            self._journal.close()
+
+    @property
+    def failure(self) -> Exception | None:
+        """What stopped the machine, if something did."""
+        return self._driver.failure if self._driver is not None else None
+
+    # -- its operator --------------------------------------------------------------------------
+
+    def _note(self, evidence: Evidence) -> None:
+        self._suspects.note(evidence, time.time())
+
+    def _order(self, order: str) -> object:
+        """An order that came over the control socket."""
+        if order == "stop":
+            asyncio.get_running_loop().call_soon(self.over.set)
+            return {"stopping": self.name}
+        if order == "status":
+            assert self._driver is not None and isinstance(self._driver.machine, Replica)
+            return replica_report(
+                self._driver.machine, self.cluster, set(self._driver.links), self._suspects
+            )
+        raise ConfigError(f"there is no order {order}; there are: status, stop")
+
+
+def raise_file_limit() -> int:
+    """As many open files as this process may have: each connection is one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def pinned(certificate: bytes) -> ssl.SSLContext:
+    """A context that takes one certificate alone, whoever signed it and whatever it names."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False
+    context.load_verify_locations(cadata=ssl.DER_cert_to_PEM_cert(certificate))
+    return context

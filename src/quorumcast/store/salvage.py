@@ -1,0 +1,46 @@
+"""Copy what is whole in a torn environment to a new one; run as a process of its own.
+
+LMDB may end the process when it follows a torn page. The parent then goes on without those votes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import lmdb
+
+from quorumcast.store.cells import unseal
+from quorumcast.store.place import TORN, open_environment
+
+
+def _readable(reading: lmdb.Transaction) -> Iterator[tuple[bytes, bytes]]:
+    """Records in their order, up to a page that LMDB itself finds torn."""
+    try:
+        for key, value in reading.cursor():
+            yield bytes(key), bytes(value)
+    except TORN:
+        return
+
+
+def salvage(torn: Path, fresh: Path, map_bytes: int) -> int:
+    """Copy every record that is as it was written; returns how many."""
+    source = open_environment(torn, map_bytes)
+    target = open_environment(fresh, map_bytes)
+    copied = 0
+    try:
+        with source.begin() as reading, target.begin(write=True) as writing:
+            for key, value in _readable(reading):
+                if unseal(key, value) is not None:
+                    writing.put(key, value)
+                    copied += 1
+        target.sync(True)
+    finally:
+        source.close()
+        target.close()
+    return copied
+
+
+if __name__ == "__main__":
+    salvage(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))

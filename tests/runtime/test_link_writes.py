@@ -1,0 +1,163 @@
+"""What a link gives to its transport, and when: on a transport that only keeps it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from quorumcast.auth.handshake import Initiator, Responder
+from quorumcast.core.messages import AskHeads, Message
+from quorumcast.runtime.bounds import Bounds
+from quorumcast.runtime.link import Link
+from quorumcast.runtime.outbox import Outbox
+from quorumcast.wire.frames import LENGTH, Framer
+from quorumcast.wire.link import Opener
+from tests.runtime.kit import Heard, credentials, run
+
+
+class Paper(asyncio.Transport):
+    """Keeps each write by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[bytes] = []
+        self.closed = False
+
+    def write(self, data: Any) -> None:
+        self.writes.append(bytes(data))
+
+    def writelines(self, list_of_data: Any) -> None:
+        self.writes.append(b"".join(list_of_data))
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        assert high == Bounds().pause_bytes
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    def take(self) -> list[bytes]:
+        taken, self.writes = self.writes, []
+        return taken
+
+
+class Desk:
+    """Keeps one link of r1's, with the peer's part of the handshake done by hand."""
+
+    def __init__(self) -> None:
+        self.sink = Heard()
+        self.paper = Paper()
+        self.responder = Responder(credentials("r1"), b"r" * 32)
+        self.link = Link(
+            self,
+            self.sink,
+            loop=asyncio.get_running_loop(),
+            bounds=Bounds(),
+            outbox=Outbox(Bounds().all_unsent_bytes),
+        )
+        self.link.connection_made(self.paper)
+        initiator = Initiator(credentials("probe-1"), "r1", b"i" * 32)
+        message = initiator.hello
+        while initiator.established is None:
+            self.link.data_received(LENGTH.pack(len(message)) + message)
+            (answer,) = self.paper.take()
+            message = initiator.receive(answer[4:])
+        self.opener = Opener(initiator.established.receive_key)
+        self.ends = 0
+
+    def greet(self, link: Link, transport: asyncio.Transport) -> Responder:
+        return self.responder
+
+    def up(self, link: Link) -> None:
+        assert link.party == "probe-1"
+
+    def ended(self, link: Link) -> None:
+        self.ends += 1
+
+    def open(self, write: bytes) -> list[list[Message]]:
+        return [self.opener.open(frame) for frame in Framer().feed(write)]
+
+
+def ask(number: int) -> AskHeads:
+    return AskHeads("alerts", number)
+
+
+def test_all_that_is_sent_in_a_turn_of_the_loop_is_one_write() -> None:
+    async def work() -> None:
+        desk = Desk()
+        for number in range(5):
+            desk.link.send([ask(number)])
+        assert desk.paper.writes == []
+        await asyncio.sleep(0)
+        (write,) = desk.paper.take()
+        assert desk.open(write) == [[ask(number)] for number in range(5)]
+        desk.link.send([ask(7), ask(8)])
+        await asyncio.sleep(0)
+        (write,) = desk.paper.take()
+        assert desk.open(write) == [[ask(7), ask(8)]]
+        await asyncio.sleep(0)
+        assert desk.paper.writes == []
+        desk.link.connection_lost(None)
+
+    run(work)
+
+
+def test_closing_writes_first() -> None:
+    async def work() -> None:
+        desk = Desk()
+        desk.link.send([ask(1)])
+        desk.link.close()
+        (write,) = desk.paper.take()
+        assert desk.open(write) == [[ask(1)]]
+        assert desk.paper.closed
+        desk.link.send([ask(2)])
+        await asyncio.sleep(0)
+        assert desk.paper.writes == []
+        desk.link.connection_lost(None)
+        assert desk.ends == 1
+        assert desk.sink.down == [desk.link]
+
+    run(work)
+
+
+def test_nothing_is_written_on_a_connection_that_is_gone() -> None:
+    async def work() -> None:
+        desk = Desk()
+        desk.link.send([ask(1)])
+        desk.link.connection_lost(None)
+        desk.link.send([ask(2)])
+        await asyncio.sleep(0)
+        assert desk.paper.writes == []
+        desk.link.close()
+        desk.link.abort()
+        assert desk.ends == 1
+
+    run(work)
+
+
+def test_nothing_is_said_before_the_handshake_is_over() -> None:
+    async def work() -> None:
+        desk = Desk()
+        link = Link(
+            desk,
+            desk.sink,
+            loop=asyncio.get_running_loop(),
+            bounds=Bounds(),
+            outbox=Outbox(Bounds().all_unsent_bytes),
+        )
+        paper = Paper()
+        link.send([ask(1)])
+        link.connection_made(paper)
+        link.send([ask(1)])
+        await asyncio.sleep(0)
+        assert paper.writes == []
+        for each in (link, desk.link):
+            each.connection_lost(None)
+        assert desk.sink.down == [desk.link]
+
+    run(work)
