@@ -26,7 +26,7 @@ from quorumcast.core.messages import (
     Subscribe,
     SubscribeStatus,
 )
-from quorumcast.core.outcomes import Acknowledged, Delivery
+from quorumcast.core.outcomes import Acknowledged, Delivery, SubscriptionRefused
 from tests.broker.bench import LIVES
 from tests.broker.bench import cluster as make_cluster
 from tests.scenarios.stage import Stage
@@ -206,6 +206,32 @@ def test_a_subscription_is_in_force_once_all_but_f_replicas_accepted_it() -> Non
     assert turn(party, ("r2", accepted)).deliveries == []
     assert turn(party, ("r4", accepted)).deliveries == [Subscribed(CHANNEL)]
     assert turn(party, ("r3", accepted)).deliveries == []
+
+
+def test_who_may_not_read_a_channel_is_told_so_though_nobody_lists_it() -> None:
+    stage = Stage(scripted="", subscribers=("S",))
+    enter(stage, start="latest")
+    stage.run(1.0)
+    reason = f"C may not subscribe to {CHANNEL}"
+    assert told(stage, SubscriptionRefused) == [SubscriptionRefused(CHANNEL, reason)]
+    assert not told(stage, Subscribed)
+
+
+def test_a_knock_at_a_slow_replica_harms_no_subscription() -> None:
+    stage = Stage(scripted="")
+    stage.publisher("P")
+    stage.publish("P", "ab")
+    stage.run(1.0)
+    late = stage.hold("*", "C", Heads)
+    enter(stage, start="latest")
+    stage.run(2.0)
+    assert stage.said("C", "r1", Subscribe), "it knocked"
+    late.lift()
+    stage.publish("P", "cd")
+    stage.run(2.0)
+    assert read(stage) == "cd"
+    assert told(stage, Subscribed) == [Subscribed(CHANNEL)]
+    assert not told(stage, SubscriptionRefused)
 
 
 def test_starts_are_unknown_until_latest_is_decided() -> None:

@@ -114,13 +114,17 @@ def test_one_command_at_a_time_changes_a_folder(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
-        with pytest.raises(ConfigError, match="another command is changing this cluster"):
-            with only_one(tmp_path):
-                raise AssertionError("held twice")
+        with (
+            pytest.raises(ConfigError, match="another command is changing this cluster"),
+            only_one(tmp_path),
+        ):
+            raise AssertionError("held twice")
         other.communicate(timeout=60)
     with only_one(tmp_path):
         pass
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(ConfigError, match="cannot be opened: No such file"):
-        with only_one(tmp_path / "missing"):
-            raise AssertionError("held nothing")
+    with (
+        pytest.raises(ConfigError, match="cannot be opened: No such file"),
+        only_one(tmp_path / "missing"),
+    ):
+        raise AssertionError("held nothing")

@@ -86,7 +86,7 @@ OTHER_KEYS = manifest().certify(OPERATOR, "probe-7", OPERATOR.public).hex()
         (CERTIFICATE, "", 7, "certificate has 0 bytes: use the file as keys add wrote it"),
         (CERTIFICATE, "xy" * 193, 7, "certificate has 386 characters: use 386 hexadecimal digits"),
         ("certificate", "certified", 7, "there is no key certified: did you mean certificate?"),
-        ("publishers = []", 'publishers = ["*"]', 46, "signature is not the operator's"),
+        ("publishers = []", 'publishers = ["*"]', 53, "signature is not the operator's"),
     ],
 )
 def test_a_wrong_clients_file(path: Path, old: str, new: str, line: int, said: str) -> None:

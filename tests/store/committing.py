@@ -12,7 +12,7 @@ import resource
 import sys
 from pathlib import Path
 
-from quorumcast.core.records import Accepted, Confirmed, Opened
+from quorumcast.core.records import Confirmed, Opened
 from quorumcast.store import Journal, StorageError
 from tests.store.making import (
     OPENED,
@@ -21,7 +21,6 @@ from tests.store.making import (
     STREAM,
     accepted,
     again,
-    digests,
     fresh,
     state,
 )
@@ -55,9 +54,7 @@ def full(journal: Journal, path: Path) -> None:
     committed = 0
     try:
         while True:
-            run = Accepted(STREAM, committed + 1, digests(committed + 1, committed + 64), (), b"")
-            bodies = tuple(b"a%d" % each for each in range(committed + 1, committed + 65))
-            journal.commit([Accepted(STREAM, run.first, run.digests, bodies, b"")])
+            journal.commit([accepted(committed + 1, committed + 64)])
             committed += 64
     except StorageError as error:
         say(f"{type(error).__name__}: {error}")

@@ -32,6 +32,10 @@ ATTRIBUTE_BYTES = 9
 """What Arrow may add for an attribute: eight bytes or an offset, and a bit."""
 
 
+FAILURES = 1024
+"""Failed publications that are remembered until somebody asks: the first ones tell the story."""
+
+
 class Batching(msgspec.Struct, frozen=True):
     """How a publisher gathers; the defaults serve one event a minute and a million a second.
 
@@ -78,8 +82,7 @@ class Gathering:
     ) -> None:
         self.size = 0
         """Bytes that were taken and are not settled yet."""
-        self.failure: QuorumcastError | None = None
-        """The first failure since it was last looked at."""
+        self._failures: list[Flight] = []
         self._schema = schema
         self._lane = lane
         self._batching = batching
@@ -212,8 +215,16 @@ class Gathering:
 
     def _failed(self, flight: Flight, error: QuorumcastError) -> None:
         if flight.fail(error):
-            self.failure = self.failure or error
+            if len(self._failures) < FAILURES:
+                self._failures.append(flight)
             self._settled(flight)
+
+    def raise_failure(self) -> None:
+        """Tell of the first failure that nobody was told of, and forget the others."""
+        failures, self._failures = self._failures, []
+        for flight in failures:
+            if not flight.noticed:
+                flight.raise_failure()
 
     def _settled(self, flight: Flight) -> None:
         self._unsettled -= 1

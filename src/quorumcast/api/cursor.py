@@ -18,6 +18,7 @@ from quorumcast.core.ids import Lane, Stream
 
 _SESSION_BYTES = 32
 _INTEGERS = 2**63
+_LANES = {lane.name.lower(): lane for lane in Lane}
 
 
 class Next(NamedTuple):
@@ -81,7 +82,7 @@ def _entry(channel: str, row: list[Any]) -> tuple[Stream, Next]:
     name = bytes.fromhex(session)
     if not isinstance(publisher, str) or len(name) != _SESSION_BYTES:
         raise ValueError
-    return Stream(channel, publisher, name, Lane[lane.upper()]), Next(seq, at)
+    return Stream(channel, publisher, name, _LANES[lane]), Next(seq, at)
 
 
 class Tracker:

@@ -23,7 +23,7 @@ Patience = Callable[[Awaitable[None], str], Awaitable[None]]
 class Flight:
     """One publication, from the first event gathered for it until it is confirmed."""
 
-    __slots__ = ("_confirmed", "_settled", "ack", "confirmed", "error", "rows", "size")
+    __slots__ = ("_confirmed", "_settled", "ack", "confirmed", "error", "noticed", "rows", "size")
 
     def __init__(self) -> None:
         self.rows = 0
@@ -31,6 +31,8 @@ class Flight:
         self.ack: Ack | None = None
         self.confirmed = False
         self.error: QuorumcastError | None = None
+        self.noticed = False
+        """Whether somebody was told of its failure."""
         self._settled: list[asyncio.Future[None]] = []
         self._confirmed: list[asyncio.Future[None]] = []
 
@@ -66,16 +68,20 @@ class Flight:
     async def settle(self) -> None:
         """Wait until it is acknowledged, or raise why it is not."""
         while self.ack is None:
-            if self.error is not None:
-                raise self.error
+            self.raise_failure()
             await _waiting(self._settled)
 
     async def confirm(self) -> None:
         """Wait until it is confirmed, or raise why it is not."""
         while not self.confirmed:
-            if self.error is not None:
-                raise self.error
+            self.raise_failure()
             await _waiting(self._confirmed)
+
+    def raise_failure(self) -> None:
+        """Tell of its failure, if it failed."""
+        if self.error is not None:
+            self.noticed = True
+            raise self.error.with_traceback(None)
 
 
 async def _waiting(waiters: list[asyncio.Future[None]]) -> None:

@@ -181,7 +181,7 @@ class Hub:
             raise self.over()
         refused = self._refused.get((channel, lane))
         if refused is not None:
-            raise refused
+            raise refused.with_traceback(None)
         return self._driver.call(self._party.publish, channel, body, lane)
 
     def on_progress(self, callback: Callable[[], None]) -> Callable[[], None]:

@@ -102,14 +102,15 @@ class Publisher:
         return Handle(flight, row, self._patience)
 
     async def flush(self) -> None:
-        """Wait until everything sent so far is acknowledged; raises the first failure among it."""
+        """Wait until everything sent so far is acknowledged; raises the first failure among it.
+
+        A failure that an awaited `publish` or handle raised is not raised again.
+        """
         for gathering in self._lanes.values():
             gathering.cut()
         await self._patience(self._idle(), "not everything is acknowledged in time")
         for gathering in self._lanes.values():
-            failure, gathering.failure = gathering.failure, None
-            if failure is not None:
-                raise failure
+            gathering.raise_failure()
 
     # -- many ----------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from quorumcast.api.publishing import Publisher
 from quorumcast.api.received import Ack, Received
 from quorumcast.api.subscribing import Callback, From, Subscription
 from quorumcast.api.tables import received_table
+from quorumcast.core.errors import ConfigError
 from quorumcast.core.evidence import Evidence
 from quorumcast.core.ids import Party
 from quorumcast.events.arrow import ArrowTable
@@ -57,10 +58,21 @@ class Portal:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Do this on the loop's thread, and wait for it."""
-        if self._thread is threading.current_thread() or not self._thread.is_alive():
+        if self._thread is threading.current_thread():
+            work.close()
+            raise ConfigError(
+                "a callback cannot wait on the thread that calls it: hand the event to another "
+                "thread, or use the async client"
+            )
+        if not self._thread.is_alive():
             work.close()
             raise Closed("this client is closed: open another one")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:  # also when the user interrupts: then nobody waits for it any more
+            future.cancel()
+            raise
 
     def close(self) -> None:
         """End the loop and its thread."""

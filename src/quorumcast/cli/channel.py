@@ -39,6 +39,32 @@ quorumcast channel sign
 quorumcast channel sign --cluster demo
 """
 
+Publishers = Annotated[str, typer.Option(help="Who may publish: names or patterns, with commas.")]
+Subscribers = Annotated[str, typer.Option(help="Who may subscribe, likewise.")]
+Protection = Annotated[str | None, typer.Option(help="bft or cft.")]
+Protocol = Annotated[str | None, typer.Option(help="ab or bracha; plain for cft.")]
+Confirm = Annotated[str | None, typer.Option(help="α in publications, or false in a lab cluster.")]
+Within = Annotated[
+    str | None, typer.Option(help="How long a tail may stay unconfirmed, such as 250ms.")
+]
+Deliver = Annotated[str | None, typer.Option(help="With cft: safe or first.")]
+Most = Annotated[int | None, typer.Option(help="At one time; 0: any number.")]
+Attributes = Annotated[
+    str | None, typer.Option("--schema", help="Attributes: severity=int8,host=string.")
+]
+Events = Annotated[int | None, typer.Option(help="Events that replicas keep of a stream.")]
+Age = Annotated[str | None, typer.Option(help="How long they do, such as 24h.")]
+Size = Annotated[str | None, typer.Option(help="How many bytes of them, such as 1GiB.")]
+Unread = Annotated[int | None, typer.Option(help="Events that a client keeps unread.")]
+Overflow = Annotated[
+    str | None, typer.Option(help="And then: lag, drop-oldest, drop-newest or block.")
+]
+OnGap = Annotated[str | None, typer.Option(help="fail or continue.")]
+Ttl = Annotated[str | None, typer.Option(help="Events older than this are of no use.")]
+Signed = Annotated[bool, typer.Option("--signed", help="Publications are signed.")]
+Durability = Annotated[str | None, typer.Option(help="memory, until there is a log.")]
+Trusted = Annotated[str, typer.Option(help="Who may block, with commas.")]
+
 
 def channels(*, cluster: Where = None, json: Json = False) -> None:
     """Show the channels: their settings, and what each promises."""
@@ -60,36 +86,26 @@ def channels(*, cluster: Where = None, json: Json = False) -> None:
 def channel_add(
     name: Annotated[str, typer.Argument(help="What it is called.")],
     *,
-    publishers: Annotated[
-        str, typer.Option(help="Who may publish: names or patterns, with commas.")
-    ] = "",
-    subscribers: Annotated[str, typer.Option(help="Who may subscribe, likewise.")] = "*",
-    protection: Annotated[str | None, typer.Option(help="bft or cft.")] = None,
-    protocol: Annotated[str | None, typer.Option(help="ab or bracha; plain for cft.")] = None,
-    confirm: Annotated[
-        str | None, typer.Option(help="α in publications, or false in a lab cluster.")
-    ] = None,
-    within: Annotated[
-        str | None, typer.Option(help="How long a tail may stay unconfirmed: 250ms.")
-    ] = None,
-    deliver: Annotated[str | None, typer.Option(help="With cft: safe or first.")] = None,
-    max_publishers: Annotated[int | None, typer.Option(help="At one time; 0: any.")] = None,
-    max_subscribers: Annotated[int | None, typer.Option(help="At one time; 0: any.")] = None,
-    schema: Annotated[
-        str | None, typer.Option(help="Attributes: severity=int8,host=string.")
-    ] = None,
-    retention_events: Annotated[int | None, typer.Option(help="Events kept a stream.")] = None,
-    retention_age: Annotated[str | None, typer.Option(help="How long, such as 24h.")] = None,
-    retention_bytes: Annotated[str | None, typer.Option(help="Bytes, such as 1GiB.")] = None,
-    queue: Annotated[int | None, typer.Option(help="Events a client keeps unread.")] = None,
-    overflow: Annotated[
-        str | None, typer.Option(help="Then: lag, drop-oldest, drop-newest or block.")
-    ] = None,
-    on_gap: Annotated[str | None, typer.Option(help="fail or continue.")] = None,
-    ttl: Annotated[str | None, typer.Option(help="Events older than this are of no use.")] = None,
-    signed: Annotated[bool, typer.Option("--signed", help="Publications are signed.")] = False,
-    durability: Annotated[str | None, typer.Option(help="memory, until there is a log.")] = None,
-    trusted_subscribers: Annotated[str, typer.Option(help="Who may block, with commas.")] = "",
+    publishers: Publishers = "",
+    subscribers: Subscribers = "*",
+    protection: Protection = None,
+    protocol: Protocol = None,
+    confirm: Confirm = None,
+    within: Within = None,
+    deliver: Deliver = None,
+    max_publishers: Most = None,
+    max_subscribers: Most = None,
+    schema: Attributes = None,
+    retention_events: Events = None,
+    retention_age: Age = None,
+    retention_bytes: Size = None,
+    queue: Unread = None,
+    overflow: Overflow = None,
+    on_gap: OnGap = None,
+    ttl: Ttl = None,
+    signed: Signed = False,
+    durability: Durability = None,
+    trusted_subscribers: Trusted = "",
     cluster: Where = None,
     json: Json = False,
 ) -> None:

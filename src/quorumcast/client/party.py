@@ -18,9 +18,10 @@ import msgspec
 
 from quorumcast.auth import certificate as certificates
 from quorumcast.client.publisher import Publisher
-from quorumcast.client.subscriber import Start, Subscriber
+from quorumcast.client.subscriber import Desk, Start, Subscriber, Subscription
 from quorumcast.core.channel import Channel
 from quorumcast.core.ids import Cluster, Lane, Party, Stream
+from quorumcast.core.limits import REPEAT_SECONDS
 from quorumcast.core.machine import Ready, Rejection
 from quorumcast.core.messages import (
     AskBodies,
@@ -38,10 +39,18 @@ from quorumcast.core.messages import (
     ReadyUpTo,
     Status,
     StatusCode,
+    Subscribe,
     SubscribeStatus,
 )
 from quorumcast.core.outcomes import Ticket
 from quorumcast.core.records import Loaded, Read, SessionState
+
+_KNOCK = 0
+"""The version of a subscription that asks for nothing: replicas do not list streams to those who
+may not read them, and refuse only subscriptions."""
+
+_NEVER = 2**62
+"""A counter that no replica reaches: a knock follows no streams."""
 
 _TO_PUBLISHER = (Status, Credit, HeldUpTo, AskBodies)
 _TO_SUBSCRIBER = (Held, Bodies, ReadyUpTo, FloorAt, Digests, Heads, SubscribeStatus)
@@ -119,6 +128,24 @@ class Reader(Subscriber):
         """There are these channels too; subscriptions keep the settings they have."""
         for channel in channels:
             self._channels[channel.name] = channel.check(self._cluster)
+
+    # -- knocking ------------------------------------------------------------------------------
+
+    def _ask(self, subscription: Subscription, replica: Party, desk: Desk) -> None:
+        """Ask for what changed; of a replica that does not answer, ask whether we may read."""
+        super()._ask(subscription, replica, desk)
+        if not desk.complete and desk.interval > REPEAT_SECONDS:
+            channel, patterns = subscription.reading.channel.name, subscription.patterns
+            self.out.send(replica, Subscribe(channel, _KNOCK, patterns, _NEVER, 0))
+
+    def _status(self, subscription: Subscription, replica: Party, message: SubscribeStatus) -> None:
+        """A replica's answer to a subscription; the refusal of a knock is one of all versions."""
+        if message.version == _KNOCK and not message.accepted:
+            version = subscription.reading.version
+            message = SubscribeStatus(message.channel, version, False, message.reason)
+        super()._status(subscription, replica, message)
+
+    # -- holding -------------------------------------------------------------------------------
 
     def holds(self, channel: str) -> bool:
         """Whether nothing of this channel is delivered now."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_bytes
 
@@ -283,11 +284,12 @@ def _fill(
 def _put(folder: Path, fill: Callable[[Path], None]) -> None:
     """Fill a hidden folder and move what is in it into place; on any failure, leave no trace."""
     made = [each for each in (folder, *folder.parents) if not each.exists()]
-    moved: list[Path] = []
     making = folder / _MAKING
+    moved: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        making.mkdir(mode=0o700)
+        making.mkdir(mode=0o700)  # fails where somebody else is at it
+        moved.append(making)
         fill(making)
         # cluster.toml comes last: it is what makes the folder a cluster.
         for path in sorted(making.iterdir(), key=lambda each: each.name == CLUSTER_FILE):
@@ -296,11 +298,18 @@ def _put(folder: Path, fill: Callable[[Path], None]) -> None:
         making.rmdir()
         sync_folder(folder)
     except BaseException as error:
-        for path in (*reversed(moved), making):
-            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        for path in reversed(moved):
+            _remove(path)
         for path in made:
-            if path.is_dir():
+            with suppress(OSError):
                 path.rmdir()
         if isinstance(error, OSError):
             raise unwritable(folder, error) from None
         raise
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

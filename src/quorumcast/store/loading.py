@@ -66,7 +66,6 @@ class _Loader:
 
     def stream(self, number: int, records: list[tuple[bytes, bytes]]) -> None:
         """The records of one stream; its opening comes first."""
-        self.found.last_number = number
         kept: KeptStream | None = None
         votes: list[cells.Votes] = []
         marked = False
@@ -78,6 +77,8 @@ class _Loader:
             try:
                 if parts is None or value is None:
                     self._damaged(kept, parts)
+                    if kept is None:
+                        self.found.void.append(key)
                 elif parts.kind == cells.OPENING:
                     kept = self._opened(number, value)
                 elif kept is None:
@@ -95,6 +96,7 @@ class _Loader:
             except msgspec.DecodeError:
                 self._damaged(kept, parts)
         if kept is not None:
+            self.found.last_number = number
             self._finish(kept, votes, marked=marked)
         else:
             self.found.void += [key for key, _ in records]

@@ -131,6 +131,18 @@ class Runs:
                 stripped.append(run)
         self._become(stripped)
 
+    def reach(self, size: int) -> int:
+        """The lowest position up to which the bodies take so many bytes; the last if all do not."""
+        for run in self.list:
+            if run.size < size:
+                size -= run.size
+                continue
+            for position, body in enumerate(run.bodies or (), run.first):
+                size -= len(body) + BODY_OVERHEAD_BYTES
+                if size <= 0:
+                    return position
+        return self.last
+
     def strip_whole(self, upto: int) -> None:
         """Drop the bodies of the runs that end at or below a position; bare runs are joined.
 

@@ -2,8 +2,9 @@
 
 When there are too many, the bodies that were confirmed longest ago go first. Should unconfirmed
 bodies alone be too many (publishers that leave sessions unconfirmed can bring that about), those
-of the streams go that had nothing new for the longest time. Digests and votes stay: a position
-whose body went is answered without it, and the replica says that it is below its floor.
+of the streams go that had nothing new for the longest time, the lowest positions first. Digests
+and votes stay: a position whose body went is answered without it, and the replica says that it is
+below its floor.
 """
 
 from __future__ import annotations
@@ -59,8 +60,9 @@ class Window:
         for kept in sorted((each for each in streams if each.slots.size), key=_touched):
             if self.used_bytes <= enough:
                 break
-            self.used_bytes -= kept.slots.size
-            kept.slots.strip(kept.slots.last)
+            before = kept.slots.size
+            kept.slots.strip(kept.slots.reach(self.used_bytes - enough))
+            self.used_bytes -= before - kept.slots.size
 
 
 def _has_bodies(kept: KeptStream, position: int) -> bool:

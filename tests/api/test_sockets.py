@@ -1,0 +1,105 @@
+"""`connect` with a key file, over real sockets, to replicas that run as they do in a process."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from quorumcast.api import AuthError, ConfigError, NoQuorum, connect
+from quorumcast.runtime.changing import revoke
+from quorumcast.runtime.folder import add_client, make_cluster
+from quorumcast.runtime.server import Server
+from tests.api.bench import run
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A cluster that was made; its path leaves room for a socket's name."""
+    with tempfile.TemporaryDirectory(prefix="qc-", dir="/tmp") as made:
+        place = Path(made) / "c"
+        sockets = [f"unix://{made}/{number}.sock" for number in range(1, 5)]
+        make_cluster(place, addresses=sockets)
+        yield place
+
+
+@asynccontextmanager
+async def running(folder: Path, *names: str) -> AsyncIterator[list[Server]]:
+    """Replicas of the cluster, in this process."""
+    servers = [Server(folder, name) for name in names or ("r1", "r2", "r3", "r4")]
+    try:
+        for server in servers:
+            await server.start()
+        yield servers
+    finally:
+        for server in servers:
+            await server.stop()
+
+
+def test_an_event_goes_through_a_cluster_on_sockets(folder: Path) -> None:
+    async def scenario() -> None:
+        async with running(folder), connect(folder / "local.qc") as qc:
+            assert qc.name == "local"
+            assert [each.name for each in qc.channels] == ["events", "alerts", "metrics"]
+            for each in qc.channels:
+                events = await qc.subscribe(each.name).ready()
+                publisher = await qc.publisher(each.name)
+                ack = await publisher.publish(b"hello", key="k")
+                event = await anext(events)
+                assert (event.payload, event.key, event.id) == (b"hello", "k", ack.id)
+
+    run(scenario)
+
+
+def test_one_replica_may_be_missing_and_two_may_not(folder: Path) -> None:
+    async def scenario() -> None:
+        async with running(folder, "r1", "r2", "r4"), connect(folder / "local.qc") as qc:
+            publisher = await qc.publisher("alerts")
+            assert (await publisher.publish(b"hello")).replicas == 3
+        async with running(folder, "r1", "r2"):
+            with pytest.raises(NoQuorum, match="cannot connect: 2 of 4 replicas are reached"):
+                await connect(folder / "local.qc", timeout=0.5).start()
+
+    run(scenario)
+
+
+def test_a_client_finds_replicas_that_come_later(folder: Path) -> None:
+    async def scenario() -> None:
+        coming = asyncio.ensure_future(connect(folder / "local.qc").start())
+        await asyncio.sleep(0)
+        async with running(folder):
+            qc = await coming
+            publisher = await qc.publisher("events")
+            assert (await publisher.publish(b"hello")).replicas >= 3
+            await qc.close()
+
+    run(scenario)
+
+
+def test_a_revoked_identity_is_told_so_at_once(folder: Path) -> None:
+    path, _ = add_client(folder, "probe-7")
+    revoke(folder, "probe-7")
+
+    async def scenario() -> None:
+        async with running(folder):
+            with pytest.raises(AuthError, match="this name is revoked: ask the operator"):
+                await connect(path).start()
+
+    run(scenario)
+
+
+def test_a_file_that_is_none_says_what_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"probe-7\.qc"):
+        connect(tmp_path / "probe-7.qc")
+    with pytest.raises(ConfigError, match="not connected"):
+        connect_unstarted(tmp_path)
+
+
+def connect_unstarted(tmp_path: Path) -> None:
+    sockets = [f"unix:///tmp/qc-none-{number}.sock" for number in range(4)]
+    make_cluster(tmp_path / "c", addresses=sockets)
+    connect(tmp_path / "c" / "local.qc").subscribe("alerts")
