@@ -274,6 +274,21 @@ def test_a_machine_that_stopped_with_whole_pages_keeps_everything(crashed: Path)
     journal.close()
 
 
+def test_a_damaged_record_is_reported_after_a_crash_too(crashed: Path) -> None:
+    flip(crashed, key_of(crashed, 7, cells.VOTES), 30)
+    flip(crashed, key_of(crashed, 9, cells.OPENING), 30)
+    journal = reopen(crashed, boot="boot-2")
+    silent = stream_of(6)
+    assert {each.stream for each in journal.damage} == {silent, None}
+    assert state(journal, silent).closed
+    assert journal.read(ReadStream(stream_of(8))) is None
+    journal.close()
+    journal = reopen(crashed, boot="boot-2")
+    assert [each.stream for each in journal.damage] == [silent]
+    assert journal.reborn == ""
+    journal.close()
+
+
 def test_an_environment_that_cannot_be_opened_is_set_aside(path: Path) -> None:
     tear_meta(path / "votes" / "data.mdb", Random(1))
     torn = (path / "votes" / "data.mdb").read_bytes()

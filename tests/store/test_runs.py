@@ -102,3 +102,26 @@ def test_a_clash_is_the_first_position_with_another_digest(put: list[Run], run: 
         table.update(slots_of(each))
     wrong = [p for p, slot in slots_of(run).items() if p in table and table[p][0] != slot[0]]
     assert many.clash(run) == (wrong[0] if wrong else None)
+
+
+def test_runs_with_and_without_signatures_are_not_joined() -> None:
+    many = Runs()
+    table: dict[int, TableSlot] = {}
+    for first, signatures in ((1, b""), (2, b"s" * S), (3, b"t" * S), (4, b""), (5, b"")):
+        run = Run(first, bytes([first]) * D, (b"x",), signatures)
+        many.put(run)
+        table |= slots_of(run)
+    many.strip_whole(5)
+    found: dict[int, TableSlot] = {}
+    for run in many.list:
+        found |= slots_of(run)
+    assert found == {position: (slot[0], None, slot[2]) for position, slot in table.items()}
+    assert [run.first for run in many.list] == [1, 2, 4]  # and those that can be joined are
+
+
+def test_bodies_go_up_to_where_enough_bytes_are_reached() -> None:
+    many = Runs()
+    many.put(Run(1, b"d" * D * 2, (b"x", b"x"), b""))
+    many.put(Run(3, b"d" * D * 2, (b"x", b"x"), b""))
+    cost = 1 + BODY_OVERHEAD_BYTES
+    assert [many.reach(size) for size in (1, cost, cost + 1, 3 * cost, 9 * cost)] == [1, 1, 2, 3, 4]

@@ -13,17 +13,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from time import time_ns
 from typing import Any
 
 import msgspec
 
-from quorumcast.api.flight import Flight
+from quorumcast.api.flight import WHOLE, Flight, Handle, Patience
 from quorumcast.core.errors import ConfigError, QuorumcastError
 from quorumcast.core.ids import Lane
 from quorumcast.core.limits import BODY_BYTES
 from quorumcast.core.outcomes import Acknowledged, Ticket
-from quorumcast.events import Event, Schema, build_batch, build_event
-from quorumcast.events.values import TIMESTAMP_LEAST, TIMESTAMP_MOST
+from quorumcast.events import Event, Schema, build_batch, build_event, from_table
+from quorumcast.events.arrow import arrow_type, pyarrow
+from quorumcast.runtime.channels import ChannelSettings
 
 ROW_BYTES = 24
 """What Arrow adds to an event: a timestamp, two offsets, some bits."""
@@ -67,34 +69,49 @@ class Batching(msgspec.Struct, frozen=True):
                 raise ConfigError(f"{name} = {value} is out of range: use {least} to {most}")
 
 
+class Budget:
+    """How much more may be sent before something is acknowledged."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, size: int) -> None:
+        self.left = size
+
+
 class Gathering:
-    """One lane of a publisher: events in, publications out, acknowledgements back."""
+    """One lane of a publisher: events in, publications out, acknowledgements back.
+
+    Most events are a payload and nothing else. Those are gathered as columns, all others as
+    events; the first of the others in a batch makes events of the columns.
+    """
 
     def __init__(
         self,
-        schema: Schema,
+        settings: ChannelSettings,
         lane: Lane,
         batching: Batching,
+        budget: Budget,
         publish: Callable[[bytes, Lane], Ticket],
-        loop: asyncio.AbstractEventLoop,
-        level: str,
-        confirms: bool,
+        patience: Patience,
     ) -> None:
-        self.size = 0
-        """Bytes that were taken and are not settled yet."""
-        self._failures: list[Flight] = []
-        self._schema = schema
+        schema = self._schema = settings.schema
         self._lane = lane
+        self._is_urgent = lane is Lane.URGENT
         self._batching = batching
+        self._budget = budget
         self._publish = publish
-        self._loop = loop
-        self._level = level
-        self._confirms = confirms
+        self._patience = patience
+        self._loop = asyncio.get_running_loop()
+        self._level = settings.durability
+        self._confirms = settings.channel.confirm
         self._row_bytes = ROW_BYTES + ATTRIBUTE_BYTES * len(schema.attributes)
+        self._payloads: list[bytes] = []
+        self._times: list[int] = []
         self._events: list[Event] = []
-        self._flight = Flight()
+        self._flight = Flight(patience)
         self._flights: dict[int, Flight] = {}
         """Publications that are not confirmed yet, by the number of their ticket."""
+        self._failures: list[Flight] = []
         self._unsettled = 0
         self._alarm: asyncio.TimerHandle | asyncio.Handle | None = None
 
@@ -103,37 +120,51 @@ class Gathering:
     @property
     def idle(self) -> bool:
         """Whether everything that was taken is settled."""
-        return not self._events and self._unsettled == 0
+        return not self._payloads and not self._events and self._unsettled == 0
 
-    def add(self, event: Event) -> tuple[Flight, int]:
-        """Take an event that fits the schema; returns its publication and row."""
-        size = self._check(event)
-        events, batching = self._events, self._batching
-        if events and self._flight.size + size > batching.batch_bytes:
+    def add(
+        self, payload: bytes, timestamp: Any, key: Any, urgent: Any, attributes: dict[str, Any]
+    ) -> Handle:
+        """Take an event; `ConfigError` now, and not when its batch is built, if it does not fit."""
+        plain = (
+            timestamp is None
+            and key is None
+            and not attributes
+            and type(payload) is bytes
+            and urgent is self._is_urgent
+            and len(payload) < BODY_BYTES // 2
+        )
+        at = time_ns() // 1000 if timestamp is None else timestamp
+        size = self._row_bytes
+        if plain:
+            size += len(payload)
+        else:
+            size += len(_body(self._schema, payload, at, key, urgent, attributes))
+        flight, batching = self._flight, self._batching
+        if flight.rows and flight.size + size > batching.batch_bytes:
             self.cut()
-            events = self._events
-        flight, row = self._flight, len(events)
-        events.append(event)
+            flight = self._flight
+        row = flight.rows
+        flight.rows = row + 1
         flight.size += size
-        self.size += size
-        if row + 1 >= batching.batch_events or flight.size >= batching.batch_bytes:
+        self._budget.left -= size
+        if plain and not self._events:
+            self._payloads.append(payload)
+            self._times.append(at)
+        else:
+            self._add_event(Event(payload, at, key, urgent, attributes))
+        if flight.rows >= batching.batch_events or flight.size >= batching.batch_bytes:
             self.cut()
         elif row == 0:
             self._begin()
-        return flight, row
+        return Handle(flight, row)
 
-    def _check(self, event: Event) -> int:
-        """The bytes that an event takes; `ConfigError` now, and not when its batch is built."""
-        if (  # most events of busy publishers
-            not event.attributes
-            and event.key is None
-            and type(event.payload) is bytes
-            and type(event.timestamp) is int
-            and TIMESTAMP_LEAST <= event.timestamp <= TIMESTAMP_MOST
-            and len(event.payload) < BODY_BYTES // 2
-        ):
-            return len(event.payload) + self._row_bytes
-        return len(_body(self._schema, event)) + self._row_bytes
+    def _add_event(self, event: Event) -> None:
+        if self._payloads:
+            pairs = zip(self._payloads, self._times, strict=True)
+            self._events = [Event(*pair, None, self._is_urgent) for pair in pairs]
+            self._payloads, self._times = [], []
+        self._events.append(event)
 
     def _begin(self) -> None:
         """The first event of a batch: when is it sent at the latest?"""
@@ -147,29 +178,48 @@ class Gathering:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        events, flight = self._events, self._flight
-        if not events:
+        flight = self._flight
+        if not flight.rows:
             return
-        self._events, self._flight = [], Flight()
-        try:
-            if len(events) == 1:
-                bodies = [_body(self._schema, events[0])]
-            else:
-                bodies = build_batch(self._schema, events)
-            assert len(bodies) == 1, "a batch within batch_bytes is one body"
-        except QuorumcastError as error:
-            self._unsettled += 1
-            self._failed(flight, error)
-            return
-        self.launch(bodies[0], len(events), flight)
+        self._flight = Flight(self._patience)
+        body = self._build(flight.rows)
+        self._launch(body, flight)
 
-    def launch(self, body: bytes, rows: int, flight: Flight | None = None) -> Flight:
-        """Publish a body; without a flight, one that was not gathered here."""
-        if flight is None:
-            flight = Flight()
-            flight.size = len(body)
-            self.size += flight.size
-        flight.rows = rows
+    def _build(self, rows: int) -> bytes:
+        """The body of what was gathered; all of it was checked when it came."""
+        schema, events, payloads, times = self._schema, self._events, self._payloads, self._times
+        self._events, self._payloads, self._times = [], [], []
+        if rows == 1 and payloads:
+            return build_event(schema, payloads[0], timestamp=times[0], urgent=self._is_urgent)
+        if rows == 1:
+            event = events[0]
+            fields = (event.payload, event.timestamp, event.key, event.urgent, event.attributes)
+            return _body(schema, *fields)
+        bodies = build_batch(schema, events) if events else self._columns(payloads, times)
+        assert len(bodies) == 1, "a batch within batch_bytes is one body"
+        return bodies[0]
+
+    def _columns(self, payloads: list[bytes], times: list[int]) -> list[bytes]:
+        pa = pyarrow()
+        arrays = {
+            "timestamp": pa.array(times, arrow_type("int64")),
+            "payload": pa.array(payloads, arrow_type("binary")),
+        }
+        if self._is_urgent:
+            arrays["urgent"] = pa.repeat(pa.scalar(True, arrow_type("bool")), len(times))
+        batch = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+        return from_table(self._schema, batch)
+
+    def launch(self, body: bytes, rows: int) -> Handle:
+        """Publish a body that was not gathered here, after all that was."""
+        self.cut()
+        flight = Flight(self._patience)
+        flight.rows, flight.size = rows, len(body)
+        self._budget.left -= flight.size
+        self._launch(body, flight)
+        return Handle(flight, WHOLE)
+
+    def _launch(self, body: bytes, flight: Flight) -> None:
         self._unsettled += 1
         try:
             ticket = self._publish(body, self._lane)
@@ -177,7 +227,6 @@ class Gathering:
             self._failed(flight, error)
         else:
             self._flights[ticket.number] = flight
-        return flight
 
     # -- what becomes of it --------------------------------------------------------------------
 
@@ -204,9 +253,9 @@ class Gathering:
 
     def fail_all(self, error: QuorumcastError) -> None:
         """Nothing that is under way will be acknowledged."""
-        if self._events:
-            self._events.clear()
-            flight, self._flight = self._flight, Flight()
+        if self._flight.rows:
+            self._events, self._payloads, self._times = [], [], []
+            flight, self._flight = self._flight, Flight(self._patience)
             self._unsettled += 1
             self._failed(flight, error)
         flights, self._flights = self._flights, {}
@@ -228,21 +277,15 @@ class Gathering:
 
     def _settled(self, flight: Flight) -> None:
         self._unsettled -= 1
-        self.size -= flight.size
+        self._budget.left += flight.size
 
     def _next(self) -> None:
         """What gathered while the last publication was in flight is the next one."""
-        if self._events and self._unsettled == 0 and self._batching.linger_ms <= 0:
+        if self._flight.rows and self._unsettled == 0 and self._batching.linger_ms <= 0:
             self.cut()
 
 
-def _body(schema: Schema, event: Event) -> bytes:
-    fields: dict[str, Any] = dict(event.attributes)
-    return build_event(
-        schema,
-        event.payload,
-        timestamp=event.timestamp,
-        key=event.key,
-        urgent=event.urgent,
-        **fields,
-    )
+def _body(
+    schema: Schema, payload: Any, timestamp: Any, key: Any, urgent: Any, attributes: Any
+) -> bytes:
+    return build_event(schema, payload, timestamp=timestamp, key=key, urgent=urgent, **attributes)

@@ -20,12 +20,27 @@ Patience = Callable[[Awaitable[None], str], Awaitable[None]]
 """Waits for something, or raises `NoQuorum` with this text when its publisher's time is over."""
 
 
+WHOLE = -1
+"""The row of a handle that speaks for all rows of its publication."""
+
+
 class Flight:
     """One publication, from the first event gathered for it until it is confirmed."""
 
-    __slots__ = ("_confirmed", "_settled", "ack", "confirmed", "error", "noticed", "rows", "size")
+    __slots__ = (
+        "_confirmed",
+        "_settled",
+        "ack",
+        "confirmed",
+        "error",
+        "noticed",
+        "patience",
+        "rows",
+        "size",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, patience: Patience) -> None:
+        self.patience = patience
         self.rows = 0
         self.size = 0
         self.ack: Ack | None = None
@@ -107,12 +122,11 @@ class Handle:
     Nobody has to: `flush` waits for all, and raises what went wrong.
     """
 
-    __slots__ = ("_flight", "_patience", "_row")
+    __slots__ = ("_flight", "_row")
 
-    def __init__(self, flight: Flight, row: int, patience: Patience) -> None:
+    def __init__(self, flight: Flight, row: int) -> None:
         self._flight = flight
         self._row = row
-        self._patience = patience
 
     @property
     def done(self) -> bool:
@@ -123,7 +137,7 @@ class Handle:
     def ack(self) -> Ack | None:
         """Its acknowledgement, if there is one yet."""
         ack, row = self._flight.ack, self._row
-        if ack is None or row < 0:  # a whole publication speaks for all its rows
+        if ack is None or row == WHOLE:
             return ack
         return msgspec.structs.replace(ack, row=row, rows=1)
 
@@ -134,7 +148,7 @@ class Handle:
         """Wait until enough replicas hold it."""
         flight = self._flight
         if flight.ack is None:
-            await self._patience(
+            await flight.patience(
                 flight.settle(), "not acknowledged in time: its outcome is unknown"
             )
         ack = self.ack
@@ -145,5 +159,5 @@ class Handle:
         """Wait until no other content can ever stand in its place."""
         flight = self._flight
         if not flight.confirmed:
-            await self._patience(flight.confirm(), "not confirmed in time")
+            await flight.patience(flight.confirm(), "not confirmed in time")
         return await self.acknowledged()

@@ -9,7 +9,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from quorumcast.api.batching import Batching, Gathering
+from quorumcast.api.batching import Batching, Budget, Gathering
 from quorumcast.api.errors import Closed
 from quorumcast.api.flight import Handle
 from quorumcast.api.hub import Hub
@@ -18,7 +18,11 @@ from quorumcast.api.tables import to_bodies
 from quorumcast.core.errors import QuorumcastError
 from quorumcast.core.ids import Lane
 from quorumcast.core.outcomes import Ticket
-from quorumcast.events import BadPublication, Event, read
+from quorumcast.events import BadPublication, read
+
+
+_NOTHING_LEFT = 2**62
+"""Taken from the budget of a publisher that takes no more."""
 
 
 def now_microseconds() -> int:
@@ -48,12 +52,9 @@ class Publisher:
         self._timeout_seconds = timeout_seconds
         self._closed = False
         self._waiters: list[asyncio.Future[None]] = []
-        confirms = settings.channel.confirm
+        self._budget = Budget(batching.buffer_bytes)
         self._lanes = {
-            lane: Gathering(
-                *(self._schema, lane, batching, self._publish, hub.loop),
-                *(settings.durability, confirms),
-            )
+            lane: Gathering(settings, lane, batching, self._budget, self._publish, self._patience)
             for lane in Lane
         }
         self._normal, self._urgent = self._lanes[Lane.NORMAL], self._lanes[Lane.URGENT]
@@ -94,12 +95,10 @@ class Publisher:
 
         Await the handle for the acknowledgement, or `flush` for all.
         """
-        if self._closed or self._normal.size + self._urgent.size >= self.batching.buffer_bytes:
+        if self._budget.left <= 0:
             await self._room()
-        at: Any = now_microseconds() if timestamp is None else timestamp
-        event = Event(payload, at, key, urgent, attributes)
-        flight, row = (self._urgent if urgent else self._normal).add(event)
-        return Handle(flight, row, self._patience)
+        lane = self._urgent if urgent else self._normal
+        return lane.add(payload, timestamp, key, urgent, attributes)
 
     async def flush(self) -> None:
         """Wait until everything sent so far is acknowledged; raises the first failure among it.
@@ -133,12 +132,10 @@ class Publisher:
         lane = self._urgent if urgent else self._normal
         handles: list[Handle] = []
         for body in bodies:
-            if self._closed or self._normal.size + self._urgent.size >= self.batching.buffer_bytes:
+            if self._budget.left <= 0:
                 await self._room()
-            lane.cut()  # what was sent before comes before
             rows = len(data) if len(bodies) == 1 and hasattr(data, "__len__") else 0
-            flight = lane.launch(body, rows or self._rows(body))
-            handles.append(Handle(flight, -1, self._patience))
+            handles.append(lane.launch(body, rows or self._rows(body)))
         return handles
 
     def _rows(self, body: bytes) -> int:
@@ -158,13 +155,10 @@ class Publisher:
         if self._closed or self._hub.closed:
             raise self._over()
         full = "too much is not acknowledged, and no room came free in time"
-        await self._patience(self._until(self._has_room), full)
+        await self._patience(self._until(lambda: self._budget.left > 0), full)
 
     async def _idle(self) -> None:
         await self._until(lambda: all(each.idle for each in self._lanes.values()))
-
-    def _has_room(self) -> bool:
-        return self._normal.size + self._urgent.size < self.batching.buffer_bytes
 
     async def _until(self, reached: Any) -> None:
         while not reached():
@@ -190,6 +184,7 @@ class Publisher:
         if self._closed:
             return
         self._closed = True
+        self._budget.left -= _NOTHING_LEFT
         try:
             if not self._hub.closed:
                 await self.flush()

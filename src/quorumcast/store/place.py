@@ -9,7 +9,7 @@
 
 LMDB reuses pages, so that after a crash of the machine an unsynced environment may be torn
 anywhere. It is then read by a process of its own, which may fail without harm, and everything
-that is whole is copied to a new one.
+that can be read is copied to a new one.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Place:
             raise trouble(self.path, error) from error
 
     def salvage(self, map_bytes: int) -> str:
-        """Replace an environment that may be torn by what is whole in it; returns what happened.
+        """Replace an environment that may be torn by what can be read of it; says what happened.
 
         Where it cannot be read at all, an empty one takes its place.
         """
@@ -182,6 +182,8 @@ def open_environment(folder: Path, map_bytes: int) -> lmdb.Environment:
     LMDB's own lock is not used: `lock` keeps other processes away. Nor are pages written through
     the map: a full disk would kill the process, where a write gives an error.
     """
+    # LMDB would make the folder with the mode of its files, and then only root could enter it.
+    folder.mkdir(mode=0o700, exist_ok=True)
     return lmdb.open(
         str(folder),
         map_size=map_bytes,

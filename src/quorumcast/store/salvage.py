@@ -1,6 +1,7 @@
-"""Copy what is whole in a torn environment to a new one; run as a process of its own.
+"""Copy what can be read of a torn environment to a new one; run as a process of its own.
 
 LMDB may end the process when it follows a torn page. The parent then goes on without those votes.
+Records are copied as they are: whoever opens the new environment checks and reports them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from pathlib import Path
 
 import lmdb
 
-from quorumcast.store.cells import unseal
 from quorumcast.store.place import TORN, open_environment
 
 
@@ -25,16 +25,15 @@ def _readable(reading: lmdb.Transaction) -> Iterator[tuple[bytes, bytes]]:
 
 
 def salvage(torn: Path, fresh: Path, map_bytes: int) -> int:
-    """Copy every record that is as it was written; returns how many."""
+    """Copy every record that can be read; returns how many."""
     source = open_environment(torn, map_bytes)
     target = open_environment(fresh, map_bytes)
     copied = 0
     try:
         with source.begin() as reading, target.begin(write=True) as writing:
             for key, value in _readable(reading):
-                if unseal(key, value) is not None:
-                    writing.put(key, value)
-                    copied += 1
+                writing.put(key, value)
+                copied += 1
         target.sync(True)
     finally:
         source.close()
