@@ -34,6 +34,9 @@ ATTRIBUTE_BYTES = 9
 """What Arrow may add for an attribute: eight bytes or an offset, and a bit."""
 
 
+TURN_BYTES = 128 * 1024
+"""What a publisher hands over before it lets the loop send it: a busy one never waits by itself."""
+
 FAILURES = 1024
 """Failed publications that are remembered until somebody asks: the first ones tell the story."""
 
@@ -70,12 +73,14 @@ class Batching(msgspec.Struct, frozen=True):
 
 
 class Budget:
-    """How much more may be sent before something is acknowledged."""
+    """How much more a publisher may send before something is acknowledged, or is sent at all."""
 
-    __slots__ = ("left",)
+    __slots__ = ("launched", "left")
 
     def __init__(self, size: int) -> None:
         self.left = size
+        self.launched = 0
+        """Bytes that were published since the loop last had its turn."""
 
 
 class Gathering:
@@ -159,6 +164,12 @@ class Gathering:
             self._begin()
         return Handle(flight, row)
 
+    def check(
+        self, payload: Any, timestamp: Any, key: Any, urgent: Any, attributes: dict[str, Any]
+    ) -> None:
+        """Raise `ConfigError` unless an event fits."""
+        _body(self._schema, payload, timestamp or 0, key, urgent, attributes)
+
     def _add_event(self, event: Event) -> None:
         if self._payloads:
             pairs = zip(self._payloads, self._times, strict=True)
@@ -221,6 +232,7 @@ class Gathering:
 
     def _launch(self, body: bytes, flight: Flight) -> None:
         self._unsettled += 1
+        self._budget.launched += flight.size
         try:
             ticket = self._publish(body, self._lane)
         except QuorumcastError as error:

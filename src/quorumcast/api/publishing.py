@@ -9,7 +9,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from quorumcast.api.batching import Batching, Budget, Gathering
+from quorumcast.api.batching import TURN_BYTES, Batching, Budget, Gathering
 from quorumcast.api.errors import Closed
 from quorumcast.api.flight import Handle
 from quorumcast.api.hub import Hub
@@ -19,7 +19,6 @@ from quorumcast.core.errors import QuorumcastError
 from quorumcast.core.ids import Lane
 from quorumcast.core.outcomes import Ticket
 from quorumcast.events import BadPublication, read
-
 
 _NOTHING_LEFT = 2**62
 """Taken from the budget of a publisher that takes no more."""
@@ -96,9 +95,30 @@ class Publisher:
         Await the handle for the acknowledgement, or `flush` for all.
         """
         if self._budget.left <= 0:
-            await self._room()
+            await self.room()
+        lane = self._urgent if urgent else self._normal
+        handle = lane.add(payload, timestamp, key, urgent, attributes)
+        if self._budget.launched > TURN_BYTES:
+            await self._turn()
+        return handle
+
+    def offer(
+        self, payload: Any, timestamp: Any, key: Any, urgent: Any, attributes: dict[str, Any]
+    ) -> Handle:
+        """Queue an event without waiting, whatever waits already; see `full` and `room`."""
         lane = self._urgent if urgent else self._normal
         return lane.add(payload, timestamp, key, urgent, attributes)
+
+    def check(
+        self, payload: Any, timestamp: Any, key: Any, urgent: Any, attributes: dict[str, Any]
+    ) -> None:
+        """Raise `ConfigError` unless an event fits the channel; may be called on any thread."""
+        self._normal.check(payload, timestamp, key, urgent, attributes)
+
+    @property
+    def full(self) -> bool:
+        """Whether `send` would wait, or raise because it is closed."""
+        return self._budget.left <= 0
 
     async def flush(self) -> None:
         """Wait until everything sent so far is acknowledged; raises the first failure among it.
@@ -133,9 +153,11 @@ class Publisher:
         handles: list[Handle] = []
         for body in bodies:
             if self._budget.left <= 0:
-                await self._room()
+                await self.room()
             rows = len(data) if len(bodies) == 1 and hasattr(data, "__len__") else 0
             handles.append(lane.launch(body, rows or self._rows(body)))
+            if self._budget.launched > TURN_BYTES:
+                await self._turn()
         return handles
 
     def _rows(self, body: bytes) -> int:
@@ -151,7 +173,13 @@ class Publisher:
     async def _patience(self, waiting: Awaitable[None], what: str) -> None:
         await self._hub.patience(self.channel, self._timeout_seconds, waiting, what)
 
-    async def _room(self) -> None:
+    async def _turn(self) -> None:
+        """Let the loop send what was published."""
+        self._budget.launched = 0
+        await asyncio.sleep(0)
+
+    async def room(self) -> None:
+        """Wait until there is room for another event."""
         if self._closed or self._hub.closed:
             raise self._over()
         full = "too much is not acknowledged, and no room came free in time"

@@ -2,106 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 from quorumcast.api.batching import Batching
 from quorumcast.api.client import TIMEOUT_SECONDS, AsyncClient, connect
 from quorumcast.api.cursor import Cursor, Next
-from quorumcast.api.errors import Closed
-from quorumcast.api.flight import Handle
+from quorumcast.api.portal import Courier, Portal, SyncHandle
 from quorumcast.api.publishing import Publisher
 from quorumcast.api.received import Ack, Received
 from quorumcast.api.subscribing import Callback, From, Subscription
 from quorumcast.api.tables import received_table
-from quorumcast.core.errors import ConfigError
 from quorumcast.core.evidence import Evidence
 from quorumcast.core.ids import Party
 from quorumcast.events.arrow import ArrowTable
 from quorumcast.runtime.channels import ChannelSettings, Overflow
 
-T = TypeVar("T")
-
 CHUNK_EVENTS = 1024
 """Events that an iteration fetches from the loop's thread at once: a visit there takes a while."""
-
-
-class Portal:
-    """A thread with an event loop, for callers that have none.
-
-    >>> portal = Portal()
-    >>> portal.run(asyncio.sleep(0, "done"))
-    'done'
-    >>> portal.close()
-    """
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._serve, name="quorumcast", daemon=True)
-        self._thread.start()
-
-    def _serve(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
-        self._loop.close()
-
-    @property
-    def alive(self) -> bool:
-        """Whether it was not closed yet."""
-        return self._thread.is_alive()
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do this on the loop's thread, and wait for it."""
-        if self._thread is threading.current_thread():
-            work.close()
-            raise ConfigError(
-                "a callback cannot wait on the thread that calls it: hand the event to another "
-                "thread, or use the async client"
-            )
-        if not self._thread.is_alive():
-            work.close()
-            raise Closed("this client is closed: open another one")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:  # also when the user interrupts: then nobody waits for it any more
-            future.cancel()
-            raise
-
-    def close(self) -> None:
-        """End the loop and its thread."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-
-
-class SyncHandle:
-    """An event that was sent; `result` waits for its acknowledgement."""
-
-    __slots__ = ("_handle", "_portal")
-
-    def __init__(self, portal: Portal, handle: Handle) -> None:
-        self._portal = portal
-        self._handle = handle
-
-    @property
-    def done(self) -> bool:
-        """Whether it is known what became of it."""
-        return self._handle.done
-
-    def result(self) -> Ack:
-        """Wait until enough replicas hold it."""
-        return self._portal.run(self._handle.acknowledged())
-
-    def confirmed(self) -> Ack:
-        """Wait until no other content can ever stand in its place."""
-        return self._portal.run(self._handle.confirmed())
 
 
 class SyncPublisher:
@@ -111,6 +33,7 @@ class SyncPublisher:
         self.channel = publisher.channel
         self._portal = portal
         self._publisher = publisher
+        self._courier = Courier(portal, publisher)
 
     def publish(
         self,
@@ -123,8 +46,7 @@ class SyncPublisher:
         **attributes: Any,
     ) -> Ack:
         """Publish an event; returns when enough replicas hold it."""
-        fields: dict[str, Any] = {"key": key, "urgent": urgent, "timestamp": timestamp}
-        return self._portal.run(self._publisher.publish(payload, **fields, **attributes))
+        return self._courier.send(payload, timestamp, key, urgent, attributes).result()
 
     def send(
         self,
@@ -136,17 +58,14 @@ class SyncPublisher:
         timestamp: int | datetime | None = None,
         **attributes: Any,
     ) -> SyncHandle:
-        """Queue an event; for many at once `send_batch` is faster."""
-        fields: dict[str, Any] = {"key": key, "urgent": urgent, "timestamp": timestamp}
-        sent = self._portal.run(self._publisher.send(payload, **fields, **attributes))
-        return SyncHandle(self._portal, sent)
+        """Queue an event; waits only while too much is not acknowledged."""
+        return self._courier.send(payload, timestamp, key, urgent, attributes)
 
     def publish_batch(
         self, data: Any, *, urgent: bool = False, timestamp: int | datetime | None = None
     ) -> list[Ack]:
         """Publish a table, a data frame or a list of events; one `Ack` for each publication."""
-        work = self._publisher.publish_batch(data, urgent=urgent, timestamp=timestamp)
-        return self._portal.run(work)
+        return [each.result() for each in self.send_batch(data, urgent=urgent, timestamp=timestamp)]
 
     def send_batch(
         self, data: Any, *, urgent: bool = False, timestamp: int | datetime | None = None
