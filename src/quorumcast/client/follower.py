@@ -24,7 +24,7 @@ from quorumcast.client.reading import Reading
 from quorumcast.core.evidence import Evidence, Weight
 from quorumcast.core.ids import Party, Position, Stream
 from quorumcast.core.limits import (
-    EARLY_BYTES,
+    COPIES_STREAM_BYTES,
     EVIDENCE_PER_STREAM,
 )
 from quorumcast.core.messages import DIGEST_BYTES as D
@@ -143,7 +143,7 @@ class Follower:
     def take_bodies(self, replica: Party, message: Bodies) -> None:
         """Bodies, which are believed only when their digest is voted for or confirmed."""
         self.announce(replica, message.first + len(message.bodies) - 1)
-        most = EARLY_BYTES if self.believed else CANDIDATE_BYTES
+        most = COPIES_STREAM_BYTES if self.believed else CANDIDATE_BYTES
         last = self.delivered + self.reading.window
         for position, body in enumerate(message.bodies, message.first):
             if self.delivered < position <= last:

@@ -161,6 +161,10 @@ LISTED_STREAMS = 16_384
 COPIES_BYTES = 64 * 2**20
 """Bodies that one replica sent to a subscriber of a channel and that are not delivered yet."""
 
+COPIES_STREAM_BYTES = 32 * 2**20
+"""Of them, those of one stream: a publisher of large batches has dozens in flight, and what does
+not fit has to be asked for again."""
+
 CANDIDATE_STREAMS = 256
 """Streams that one replica alone announces to a subscriber; its newest replace its oldest."""
 
