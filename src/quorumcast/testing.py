@@ -24,7 +24,9 @@ import pytest
 from quorumcast.runtime.folder import add_client, make_cluster
 from quorumcast.runtime.local import LocalCluster
 
-_PORTS = 20_000
+_PORTS = 45_000
+_WORKERS = 1_000
+"""Processes of one test run look for ports in places of their own."""
 
 
 class RunningCluster:
@@ -59,7 +61,7 @@ class RunningCluster:
 def quorumcast_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster]:
     """A running cluster with the channels `events`, `alerts` and `metrics`."""
     folder = tmp_path_factory.mktemp("quorumcast") / "cluster"
-    make_cluster(folder, first_port=_PORTS + os.getpid() % _PORTS)
+    make_cluster(folder, first_port=_PORTS + os.getpid() % _WORKERS * 16)
     local = LocalCluster(folder)
     local.start()
     try:

@@ -11,7 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from quorumcast.api.client import AsyncClient
-from quorumcast.api.hub import Card
+from quorumcast.api.hub import Card, Hub
+from quorumcast.api.received import Received
+from quorumcast.api.subscribing import Subscription
 from quorumcast.broker import Replica
 from quorumcast.core.channel import Channel
 from quorumcast.core.ids import FIRST, Party
@@ -53,6 +55,45 @@ def run(work: Callable[[], Awaitable[None]]) -> None:
 
     asyncio.run(guarded())
     assert complaints == []
+
+
+async def turns(count: int = 3) -> None:
+    """Let the loop come round a few times."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def turns_until(condition: Callable[[], bool]) -> None:
+    """Let the loop come round until something happened."""
+    for _ in range(100_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it did not happen")
+
+
+async def receive(subscription: Subscription, count: int) -> list[Received]:
+    """The next events."""
+    return [await anext(subscription) for _ in range(count)]
+
+
+async def texts(subscription: Subscription, count: int) -> str:
+    """The payloads of the next events."""
+    return "".join([event.payload.decode() for event in await receive(subscription, count)])
+
+
+async def publish(qc: AsyncClient, text: str, name: str = "alerts", **settings: Any) -> None:
+    """Publish each letter, and wait until all are confirmed."""
+    publisher = await qc.publisher(name, batch_events=1)
+    handles = [await publisher.send(letter.encode(), **settings) for letter in text]
+    for handle in handles:
+        await handle.confirmed()
+
+
+def hub_of(qc: AsyncClient) -> Hub:
+    """What is inside a client that runs."""
+    assert qc._hub is not None
+    return qc._hub
 
 
 class Disk(Store):

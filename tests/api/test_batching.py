@@ -13,8 +13,7 @@ from quorumcast.api.batching import FAILURES, Batching, Budget, Gathering
 from quorumcast.core.ids import Lane, Stream
 from quorumcast.core.outcomes import Acknowledged, OutcomeUnknown, Ticket
 from quorumcast.events import BadPublication, Event, read
-from tests.api.bench import SCHEMA, LocalCluster, channel, run
-from tests.api.test_subscribing import hub_of
+from tests.api.bench import SCHEMA, LocalCluster, channel, hub_of, run
 
 STREAM = Stream("alerts", "probe", b"s" * 32, Lane.NORMAL)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,24 @@ def test_a_revoked_identity_is_told_so_at_once(folder: Path) -> None:
         async with running(folder):
             with pytest.raises(AuthError, match="this name is revoked: ask the operator"):
                 await connect(path).start()
+
+    run(scenario)
+
+
+def test_addresses_that_are_not_loopback_are_spoken_to_over_tls(tmp_path: Path) -> None:
+    place = tmp_path / "c"
+    with ExitStack() as taken:
+        sockets = [taken.enter_context(socket.socket()) for _ in range(4)]
+        for each in sockets:
+            each.bind(("0.0.0.0", 0))
+        ports = [each.getsockname()[1] for each in sockets]
+    made = make_cluster(place, addresses=[f"tcp://0.0.0.0:{port}" for port in ports])
+    assert all(replica.tls for replica in made.manifest.replicas)
+
+    async def scenario() -> None:
+        async with running(place), connect(place / "local.qc") as qc:
+            publisher = await qc.publisher("alerts")
+            assert (await publisher.publish(b"hello")).replicas >= 3
 
     run(scenario)
 

@@ -1,49 +1,32 @@
-"""Subscribing: where to begin, cursors, callbacks, tables, policies, gaps, errors."""
+"""Subscribing: where to begin, ways to read, errors, the end."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from quorumcast.api import AsyncClient, Closed, ConfigError, Cursor, Gap, NotAllowed, Received
-from quorumcast.api.hub import Hub
-from quorumcast.api.subscribing import Subscription
-from quorumcast.core.channel import Retention
+from quorumcast.api import (
+    Closed,
+    ConfigError,
+    Cursor,
+    NotAllowed,
+    Received,
+    Rejected,
+    Subscription,
+)
 from quorumcast.core.ids import Lane
-from quorumcast.runtime.channels import Queue
-from tests.api.bench import SCHEMA, LocalCluster, channel, run
-
-
-async def texts(subscription: Subscription, count: int) -> str:
-    """The payloads of the next events."""
-    return "".join([(await anext(subscription)).payload.decode() for _ in range(count)])
-
-
-async def publish(qc: AsyncClient, text: str, name: str = "alerts", **settings: Any) -> None:
-    """Publish each letter, and wait until all are confirmed."""
-    publisher = await qc.publisher(name, batch_events=1)
-    handles = [await publisher.send(letter.encode(), **settings) for letter in text]
-    for handle in handles:
-        await handle.confirmed()
-
-
-async def turns_until(condition: Callable[[], bool]) -> None:
-    """Let the loop come round until something happened."""
-    for _ in range(100_000):
-        if condition():
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("it did not happen")
-
-
-def hub_of(qc: AsyncClient) -> Hub:
-    assert qc._hub is not None
-    return qc._hub
-
+from tests.api.bench import (
+    SCHEMA,
+    LocalCluster,
+    channel,
+    hub_of,
+    publish,
+    run,
+    texts,
+)
 
 # -- where to begin ----------------------------------------------------------------------------
 
@@ -256,105 +239,6 @@ def test_a_body_that_no_publisher_of_ours_makes_is_delivered_in_its_place() -> N
     run(scenario)
 
 
-# -- falling behind ----------------------------------------------------------------------------
-
-
-def test_a_slow_reader_lags_and_gets_everything_once() -> None:
-    async def scenario() -> None:
-        cluster = LocalCluster(channel(queue=Queue(events=20)))
-        async with cluster.client("probe") as writer, cluster.client("screen") as reader:
-            slow = await reader.subscribe("alerts").ready()
-            await publish(writer, "x" * 50)
-            assert slow.lagging
-            before = slow.waiting
-            publisher = await writer.publisher("alerts", batch_events=1)
-            sent = [b"%d" % number for number in range(500)]
-            for payload in sent:
-                await publisher.publish(payload)
-            assert slow.waiting == before, "replicas pause, and nobody else waits for it"
-            assert await texts(slow, 50) == "x" * 50
-            assert [(await anext(slow)).payload for _ in range(500)] == sent
-            assert (slow.dropped, slow.waiting) == (0, 0)
-
-    run(scenario)
-
-
-def test_a_slow_reader_can_drop_the_oldest() -> None:
-    async def scenario() -> None:
-        cluster = LocalCluster()
-        async with cluster.client("probe") as writer, cluster.client("screen") as reader:
-            events = reader.subscribe("alerts", queue_events=3, overflow="drop-oldest")
-            await events.ready()
-            await publish(writer, "abcdefgh")
-            await turns_until(lambda: events.dropped == 5)
-            assert await texts(events, 3) == "fgh"
-            assert not events.lagging
-
-    run(scenario)
-
-
-def test_a_slow_reader_can_drop_the_newest() -> None:
-    async def scenario() -> None:
-        cluster = LocalCluster()
-        async with cluster.client("probe") as writer, cluster.client("screen") as reader:
-            events = reader.subscribe("alerts", queue_events=3, overflow="drop-newest")
-            await events.ready()
-            await publish(writer, "abcdefgh")
-            await turns_until(lambda: events.dropped == 5)
-            assert await texts(events, 3) == "abc"
-            await publish(writer, "i")
-            assert await texts(events, 1) == "i"
-
-    run(scenario)
-
-
-def test_only_those_whom_the_channel_trusts_may_block_it() -> None:
-    async def scenario() -> None:
-        trusting = channel(trusted_subscribers=("scr*",))
-        cluster = LocalCluster(trusting)
-        async with cluster.client("screen") as reader, cluster.client("stranger") as other:
-            reader.subscribe("alerts", overflow="block")
-            with pytest.raises(NotAllowed, match='stranger may not .* use "lag", or ask'):
-                other.subscribe("alerts", overflow="block")
-
-    run(scenario)
-
-
-def test_events_beyond_the_channels_ttl_are_passed_over() -> None:
-    async def scenario() -> None:
-        async with LocalCluster(channel(ttl_seconds=60.0)).client() as qc:
-            events = await qc.subscribe("alerts").ready()
-            await publish(qc, "a", timestamp=1)
-            await publish(qc, "b")
-            assert await texts(events, 1) == "b"
-            assert events.expired == 1
-
-    run(scenario)
-
-
-@pytest.mark.parametrize("policy", ["fail", "continue"])
-def test_a_gap_is_raised_or_skipped_as_the_subscription_says(policy: Any) -> None:
-    async def scenario() -> None:
-        short = channel(alpha=2, retention=Retention(events=4))
-        cluster = LocalCluster(short)
-        async with cluster.client("probe") as writer, cluster.client("screen") as reader:
-            await publish(writer, "abcdefghijkl")
-            for name in cluster.names:
-                retention = cluster.replica(name).desks["alerts"].retention
-                cluster.drivers[name].call(retention.enforce)
-            events = reader.subscribe("alerts", from_="earliest", on_gap=policy)
-            if policy == "fail":
-                with pytest.raises(Gap, match="are gone from the replicas: read on") as caught:
-                    await anext(events)
-                assert caught.value.first == 1
-            first = await anext(events)
-            assert first.seq > 1
-            rest = "abcdefghijkl"[first.seq :]
-            assert await texts(events, len(rest)) == rest
-
-    run(scenario)
-
-
 # -- errors and the end ------------------------------------------------------------------------
 
 
@@ -368,6 +252,19 @@ def test_who_may_not_subscribe_is_told_so() -> None:
             events = qc.subscribe("alerts")  # the first one is over
             with pytest.raises(NotAllowed, match=said):
                 await anext(events)
+            with pytest.raises(NotAllowed, match=said):
+                await events.ready()
+
+    run(scenario)
+
+
+def test_a_channel_that_has_all_its_subscribers_says_so() -> None:
+    async def scenario() -> None:
+        cluster = LocalCluster(channel(max_subscribers=1))
+        async with cluster.client("screen") as one, cluster.client("other") as two:
+            await one.subscribe("alerts").ready()
+            with pytest.raises(Rejected, match="cannot subscribe to alerts: alerts takes 1 subs"):
+                await two.subscribe("alerts").ready()
 
     run(scenario)
 

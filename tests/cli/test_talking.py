@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from quorumcast.runtime.folder import make_cluster
+from tests.cluster.fire import port
 
 QUORUMCAST = (sys.executable, "-m", "quorumcast.cli")
 
@@ -48,7 +49,7 @@ class Shell:
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     """A cluster in the background, for all tests of this file."""
     folder = tmp_path_factory.mktemp("shell") / "cluster"
-    make_cluster(folder, first_port=40_400 + os.getpid() % 20_000)
+    make_cluster(folder, first_port=port())
     shell = Shell(folder, folder.parent / "state")
     shell("up", "--detach")
     try:
@@ -82,6 +83,14 @@ def test_lines_of_standard_input_are_events(shell: Shell) -> None:
     assert json.loads(done.stdout)["acknowledged"] == 3
     read = shell("sub", "metrics", "--from", "earliest", "--count", "3")
     assert [line.split()[-1] for line in read.stdout.splitlines()] == ["one", "two", "three"]
+
+
+def test_channels_tell_what_runs_through_them(shell: Shell) -> None:
+    shell("pub", "events", "x")
+    channels = {each["name"]: each for each in json.loads(shell("channels", "--json").stdout)}
+    assert channels["events"]["streams"] >= 1
+    assert channels["events"]["held"] >= channels["events"]["confirmed"]
+    assert channels["events"]["publishers"] == 0
 
 
 def test_made_up_load_ends_with_how_many_were_acknowledged(shell: Shell) -> None:

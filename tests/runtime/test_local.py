@@ -18,12 +18,13 @@ from quorumcast.runtime.control import NotRunning, control_path, give_order
 from quorumcast.runtime.folder import make_cluster, replica_folder
 from quorumcast.runtime.local import LOG_FILE, LocalCluster, NotReady
 from quorumcast.runtime.report import Suspects, rss_bytes
+from tests.cluster.fire import port
 
 
 @pytest.fixture
 def local(tmp_path: Path) -> Iterator[LocalCluster]:
     """A cluster of four that is made and not started; what runs of it ends with the test."""
-    make_cluster(tmp_path / "cluster", first_port=17_400 + os.getpid() % 20_000)
+    make_cluster(tmp_path / "cluster", first_port=port())
     cluster = LocalCluster(tmp_path / "cluster")
     try:
         yield cluster

@@ -248,7 +248,9 @@ class Hub:
 
     async def begun(self, channel: str) -> None:
         """Wait until a subscription is in force, or over."""
-        await self._begun[channel].wait()
+        begun = self._begun.get(channel)
+        if begun is not None:
+            await begun.wait()
 
     def starts(self, channel: str) -> Mapping[Stream, int] | None:
         """Where the streams of a subscription began; None while that is not decided."""

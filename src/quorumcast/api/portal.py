@@ -24,6 +24,14 @@ PENDING_EVENTS = 10_000
 """Events that may wait to be taken to the loop's thread."""
 
 
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:  # it does not exist for every system
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
 class Portal:
     """A thread with an event loop, for callers that have none.
 
@@ -34,7 +42,7 @@ class Portal:
     """
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = _new_loop()
         self._thread = threading.Thread(target=self._serve, name="quorumcast", daemon=True)
         self._thread.start()
 

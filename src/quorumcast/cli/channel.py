@@ -8,11 +8,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from quorumcast.cli.folders import Json, Where, as_json, folder_ending
+from quorumcast.cli.folders import Json, Where, as_json, folder_ending, run
 from quorumcast.core.errors import ConfigError
 from quorumcast.runtime.changing import add_channel, sign_again
 from quorumcast.runtime.channels import ChannelSettings
 from quorumcast.runtime.finding import find_cluster
+from quorumcast.runtime.folder import replicas_here
+from quorumcast.runtime.local import LIVE, LocalCluster
 from quorumcast.runtime.settings import ClusterFile, load_cluster
 
 CHANNELS_EXAMPLES = """
@@ -71,7 +73,8 @@ def channels(*, cluster: Where = None, json: Json = False) -> None:
     with folder_ending():
         found = load_cluster(find_cluster(cluster))
         if json:
-            print(as_json([_channel(each, found) for each in found.settings]))
+            live = run(_live(found))
+            print(as_json([_channel(each, found, live) for each in found.settings]))
             return
         console = Console(highlight=False)
         table = Table("channel", "protocol", "publishers", "subscribers", "kept")
@@ -134,7 +137,7 @@ def channel_add(
         given = {key: value for key, value in values.items() if value is not None}
         found, settings = add_channel(folder, given)
         if json:
-            print(as_json({**_channel(settings, found), "version": found.charter.version}))
+            print(as_json({**_channel(settings, found, {}), "version": found.charter.version}))
             return
         print(f"Added channel {name} to {found.path} (version {found.charter.version}).")
         print(settings.promise(found.manifest.cluster()))
@@ -158,14 +161,23 @@ def channel_sign(*, cluster: Where = None, json: Json = False) -> None:
 # -- arguments and output --------------------------------------------------------------------------
 
 
-def _channel(settings: ChannelSettings, cluster: ClusterFile) -> dict[str, Any]:
-    """A channel for `--json`; what only running replicas know is null."""
-    live = ("streams", "held", "confirmed", "floor", "publishers", "subscribers")
+async def _live(cluster: ClusterFile) -> dict[str, dict[str, int]]:
+    """What running replicas say; nothing where this host has none."""
+    if not replicas_here(cluster):
+        return {}
+    return await LocalCluster(cluster.path.parent).channels()
+
+
+def _channel(
+    settings: ChannelSettings, cluster: ClusterFile, live: dict[str, dict[str, int]]
+) -> dict[str, Any]:
+    """A channel for `--json`; what only running replicas know is null while too few run."""
     return {
         "name": settings.name,
         "settings": settings.table(),
         "promise": settings.promise(cluster.manifest.cluster()),
-        **dict.fromkeys(live),
+        **dict.fromkeys(LIVE),
+        **live.get(settings.name, {}),
     }
 
 

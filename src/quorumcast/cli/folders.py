@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Generator
+from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import typer
@@ -16,6 +17,8 @@ from quorumcast.core.errors import ConfigError, QuorumcastError
 from quorumcast.runtime.files import NotPermitted
 
 NOT_ALLOWED = 4
+
+T = TypeVar("T")
 
 Where = Annotated[
     Path | None,
@@ -61,3 +64,12 @@ def as_json(value: object) -> str:
     '{"a":null}'
     """
     return msgspec.json.encode(value).decode()
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on the fastest loop that there is."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(work)
+    return uvloop.run(work)

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from quorumcast.cli.called import called
 from quorumcast.cli.ending import FAILED
-from quorumcast.cli.folders import Json, Where, folder_ending
+from quorumcast.cli.folders import Json, Where, folder_ending, run
 from quorumcast.core.errors import ConfigError
 from quorumcast.runtime.finding import find_cluster, remember_up
 from quorumcast.runtime.folder import make_cluster
@@ -45,15 +45,6 @@ def register(app: typer.Typer) -> None:
     app.command(epilog=_UP)(up)
     for command in (down, status, start, stop, replica):
         app.command()(command)
-
-
-def run(work: Any) -> Any:
-    """Run a coroutine on the fastest loop that there is."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.run(work)
-    return uvloop.run(work)
 
 
 # -- one replica -----------------------------------------------------------------------------------

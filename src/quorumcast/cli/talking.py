@@ -20,8 +20,7 @@ from quorumcast.api.errors import NoQuorum, NotAllowed
 from quorumcast.api.publishing import Publisher
 from quorumcast.api.received import Received
 from quorumcast.cli.ending import FAILED
-from quorumcast.cli.folders import NOT_ALLOWED, Json, Where, folder_ending
-from quorumcast.cli.running import run
+from quorumcast.cli.folders import NOT_ALLOWED, Json, Where, folder_ending, run
 from quorumcast.core.errors import AuthError, ConfigError
 from quorumcast.runtime.finding import find_cluster, find_identity
 from quorumcast.runtime.units import parse_duration

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from quorumcast.broadcast.tally import kth
 from quorumcast.core.errors import ConfigError, QuorumcastError
 from quorumcast.core.ids import Party
 from quorumcast.runtime.control import NotRunning, control_path, give_order
@@ -22,6 +23,10 @@ READY_SECONDS = 20.0
 """How long replicas may take to find each other; on an idle machine it is well under two."""
 
 STOP_SECONDS = 10.0
+
+LIVE = ("streams", "held", "confirmed", "floor", "publishers", "subscribers")
+"""What only running replicas know of a channel; the last two are those connected now."""
+
 _POLL_SECONDS = 0.02
 
 
@@ -148,6 +153,20 @@ class LocalCluster:
         process = self._processes[name]
         process.kill()
         process.wait()
+
+    async def channels(self) -> dict[str, dict[str, int]]:
+        """What runs through each channel, as f+1 replicas say at least; nothing where fewer do."""
+        need = self.cluster.manifest.faults + 1
+        reports = [await self.ask(name) for name in self.names]
+        said: dict[str, list[dict[str, int]]] = {}
+        for report in reports:
+            for channel in report["channels"] if report is not None else ():
+                said.setdefault(channel["name"], []).append(channel)
+        return {
+            name: {field: kth([each[field] for each in all_], need) for field in LIVE}
+            for name, all_ in said.items()
+            if len(all_) >= need
+        }
 
     async def status(self) -> dict[str, Any]:
         """What the replicas say of themselves, and what that means for the cluster."""

@@ -1,0 +1,120 @@
+"""A reader that is slow, late or overtaken: each policy, age, gaps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from quorumcast.api import (
+    Gap,
+    NotAllowed,
+)
+from quorumcast.core.channel import Retention
+from quorumcast.runtime.channels import Queue
+from tests.api.bench import (
+    LocalCluster,
+    channel,
+    publish,
+    run,
+    texts,
+    turns_until,
+)
+
+# -- falling behind ----------------------------------------------------------------------------
+
+
+def test_a_slow_reader_lags_and_gets_everything_once() -> None:
+    async def scenario() -> None:
+        cluster = LocalCluster(channel(queue=Queue(events=20)))
+        async with cluster.client("probe") as writer, cluster.client("screen") as reader:
+            slow = await reader.subscribe("alerts").ready()
+            await publish(writer, "x" * 50)
+            assert slow.lagging
+            before = slow.waiting
+            publisher = await writer.publisher("alerts", batch_events=1)
+            sent = [b"%d" % number for number in range(500)]
+            for payload in sent:
+                await publisher.publish(payload)
+            assert slow.waiting == before, "replicas pause, and nobody else waits for it"
+            assert await texts(slow, 50) == "x" * 50
+            assert [(await anext(slow)).payload for _ in range(500)] == sent
+            assert (slow.dropped, slow.waiting) == (0, 0)
+
+    run(scenario)
+
+
+def test_a_slow_reader_can_drop_the_oldest() -> None:
+    async def scenario() -> None:
+        cluster = LocalCluster()
+        async with cluster.client("probe") as writer, cluster.client("screen") as reader:
+            events = reader.subscribe("alerts", queue_events=3, overflow="drop-oldest")
+            await events.ready()
+            await publish(writer, "abcdefgh")
+            await turns_until(lambda: events.dropped == 5)
+            assert await texts(events, 3) == "fgh"
+            assert not events.lagging
+
+    run(scenario)
+
+
+def test_a_slow_reader_can_drop_the_newest() -> None:
+    async def scenario() -> None:
+        cluster = LocalCluster()
+        async with cluster.client("probe") as writer, cluster.client("screen") as reader:
+            events = reader.subscribe("alerts", queue_events=3, overflow="drop-newest")
+            await events.ready()
+            await publish(writer, "abcdefgh")
+            await turns_until(lambda: events.dropped == 5)
+            assert await texts(events, 3) == "abc"
+            await publish(writer, "i")
+            assert await texts(events, 1) == "i"
+
+    run(scenario)
+
+
+def test_only_those_whom_the_channel_trusts_may_block_it() -> None:
+    async def scenario() -> None:
+        trusting = channel(trusted_subscribers=("scr*",))
+        cluster = LocalCluster(trusting)
+        async with cluster.client("screen") as reader, cluster.client("stranger") as other:
+            reader.subscribe("alerts", overflow="block")
+            with pytest.raises(NotAllowed, match='stranger may not .* use "lag", or ask'):
+                other.subscribe("alerts", overflow="block")
+
+    run(scenario)
+
+
+def test_events_beyond_the_channels_ttl_are_passed_over() -> None:
+    async def scenario() -> None:
+        async with LocalCluster(channel(ttl_seconds=60.0)).client() as qc:
+            events = await qc.subscribe("alerts").ready()
+            await publish(qc, "a", timestamp=1)
+            await publish(qc, "b")
+            assert await texts(events, 1) == "b"
+            assert events.expired == 1
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("policy", ["fail", "continue"])
+def test_a_gap_is_raised_or_skipped_as_the_subscription_says(policy: Any) -> None:
+    async def scenario() -> None:
+        short = channel(alpha=2, retention=Retention(events=4))
+        cluster = LocalCluster(short)
+        async with cluster.client("probe") as writer, cluster.client("screen") as reader:
+            await publish(writer, "abcdefghijkl")
+            for name in cluster.names:
+                retention = cluster.replica(name).desks["alerts"].retention
+                cluster.drivers[name].call(retention.enforce)
+            events = reader.subscribe("alerts", from_="earliest", on_gap=policy)
+            if policy == "fail":
+                with pytest.raises(Gap, match="are gone from the replicas: read on") as caught:
+                    await anext(events)
+                assert caught.value.first == 1
+            first = await anext(events)
+            assert first.seq > 1
+            rest = "abcdefghijkl"[first.seq :]
+            assert await texts(events, len(rest)) == rest
+
+    run(scenario)
