@@ -10,7 +10,7 @@ import pytest
 from quorumcast.client.party import ClientParty, Reached, Subscribed
 from quorumcast.core.channel import Channel
 from quorumcast.core.errors import ConfigError
-from quorumcast.core.ids import Party
+from quorumcast.core.ids import Opening, Party
 from quorumcast.core.machine import Ready
 from quorumcast.core.messages import (
     AskHeads,
@@ -30,7 +30,7 @@ from quorumcast.core.outcomes import Acknowledged, Delivery, SubscriptionRefused
 from tests.broker.bench import LIVES
 from tests.broker.bench import cluster as make_cluster
 from tests.scenarios.stage import Stage
-from tests.scenarios.story import CHANNEL, certificate, identity
+from tests.scenarios.story import CHANNEL, Story, certificate, identity
 
 ALL = ("r1", "r2", "r3", "r4")
 
@@ -104,6 +104,20 @@ def test_confirmations_of_an_own_stream_serve_both_halves() -> None:
     stage.run(1.0)
     assert read(stage) == "abc"
     assert told(stage, Acknowledged)[-1].confirmed
+
+
+def test_a_confirmation_of_an_own_stream_is_heard_by_the_subscriber() -> None:
+    """It alone makes the difference here: nobody is READY, and votes do not count on bracha."""
+    party = alone(Channel(CHANNEL, protocol="bracha", publishers=("*",)))
+    party.subscribe(CHANNEL, start="earliest")
+    for name in ALL:
+        party.linked(name)
+    turn(party, *[(name, Heads(CHANNEL, 0, (), False)) for name in ALL])
+    story = Story(make_cluster(), Opening("C", 1, LIVES))
+    turn(party, ("r1", story.bodies("ab")), ("r2", story.bodies("ab")))
+    assert turn(party, ("r1", story.confirmed("ab"))).deliveries == []
+    (delivery,) = turn(party, ("r2", story.confirmed("ab"))).deliveries
+    assert delivery.bodies == (b"a", b"b")
 
 
 def test_confirmations_of_an_own_stream_that_is_not_read_are_no_reason_to_reject() -> None:
@@ -307,7 +321,7 @@ def test_a_held_channel_delivers_nothing_and_replicas_pause() -> None:
     assert len(sent(stage, Bodies, "C")) == before
 
     stage._do("C", lambda machine: machine.release(CHANNEL))
-    stage.run(1.0)
+    stage.run(0.05)  # before anybody would lose patience and pull
     assert read(stage) == "abcdef"
 
 
