@@ -305,3 +305,19 @@ def test_a_replica_that_missed_many_windows_catches_up_without_waiting_in_betwee
     stage.start("r3")
     stage.run(2.0)
     assert stage.confirmed("r3", story) == 601
+
+
+def test_words_that_peers_say_one_by_one_add_up_in_a_stream_that_was_given_up() -> None:
+    """r1 lacks two words of CONFIRMED, which come with minutes between them."""
+    stage = Stage(scripted="r2 r3 r4", alpha=5)
+    story = stage.opens("P")
+    stage.say("P", "r1", story.publish("A"))
+    stage.flush()
+    stage.stop("P")
+    stage.run(400.0)
+    stage.say("r2", "r1", story.confirmed("A"))
+    stage.run(3.0)
+    assert stage.confirmed("r1", story) == 0
+    stage.say("r3", "r1", story.confirmed("A"))
+    stage.run(0.5)
+    assert stage.confirmed("r1", story) == 1

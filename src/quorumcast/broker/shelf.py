@@ -112,6 +112,9 @@ class Shelf:
         self._order: list[tuple[int, Stream]] = []
         self._resting: OrderedDict[Stream, None] = OrderedDict()
         self._stuck: OrderedDict[Stream, None] = OrderedDict()
+        """Streams in which nobody could help, in the order in which they are taken up again."""
+        self._given_up: OrderedDict[Stream, None] = OrderedDict()
+        """Those of them that are still at work: what peers say one by one has to add up."""
         self._revisited: dict[Stream, None] = {}
         self._loading_bytes = 0
 
@@ -258,8 +261,9 @@ class Shelf:
     def rest(self, entry: Entry) -> None:
         """Streams with nothing to do stay for a while, the most recent of them."""
         active, intake = entry.active, entry.intake
-        resting = self._resting
+        resting, given_up = self._resting, self._given_up
         resting.pop(entry.stream, None)
+        given_up.pop(entry.stream, None)
         if active is None or intake is None:
             return
         if not (entry.stored and intake.idle):
@@ -269,8 +273,13 @@ class Shelf:
             if len(resting) > ACTIVE_STREAMS:
                 self.put_away(self.entries[resting.popitem(last=False)[0]])
         elif active.stuck:
-            self.put_away(entry)
-            self._stuck[entry.stream] = None
+            self._stuck.setdefault(entry.stream)
+            given_up[entry.stream] = None
+            self.away(entry.stream)
+            if len(given_up) > ACTIVE_STREAMS:
+                self.put_away(self.entries[given_up.popitem(last=False)[0]])
+        else:
+            self._stuck.pop(entry.stream, None)
 
     def put_away(self, entry: Entry) -> None:
         """Drop a stream's working state; the store has it all."""
@@ -292,6 +301,9 @@ class Shelf:
             entry = self.entries.get(stream)
             if entry is not None and entry.active is None:
                 self.take_up(entry)
+            elif entry is not None and entry.active is not None:
+                entry.active.teller.revisit()
+                entry.active.repair.inquire()
 
     def take_up(self, entry: Entry) -> None:
         """Read a stream back, state all of it again, and ask what others state."""
@@ -303,7 +315,7 @@ class Shelf:
         if entry.active is not None:
             self.context.touched.pop(entry.active, None)
             self.put_away(entry)
-        for kept in (self._resting, self._stuck, self._revisited):
+        for kept in (self._resting, self._stuck, self._given_up, self._revisited):
             kept.pop(entry.stream, None)
         self.hearsay.settle(entry.stream)
         del self.entries[entry.stream]
