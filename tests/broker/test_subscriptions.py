@@ -6,7 +6,7 @@ import pytest
 
 from quorumcast.core.channel import Retention
 from quorumcast.core.ids import Lane
-from quorumcast.core.limits import READ_POSITIONS, ROTATE_POSITIONS
+from quorumcast.core.limits import FRAME_BYTES, READ_POSITIONS, ROTATE_POSITIONS
 from quorumcast.core.machine import Ready
 from quorumcast.core.messages import (
     Bodies,
@@ -382,3 +382,16 @@ def test_unconfirmed_channel_tells_votes_and_bodies_alone() -> None:
     ready = bench.say("probe", story.publish("AB"))
     assert ready.messages["screen"] == [story.held("AB"), story.bodies("AB")]
     assert not any(statements(ready, peer) for peer in ("r2", "r3", "r4"))
+
+
+def test_large_bodies_of_one_turn_go_in_messages_that_fit_a_frame() -> None:
+    bench = listening()
+    story = bench.opens()
+    large = bytes(2**20)
+    said_at_once = [Publish(story.stream, seq, (large,), b"") for seq in range(1, 19)]
+    ready = bench.say("probe", *said_at_once)
+    sent = said(ready, Bodies, "screen")
+    assert [seq for each in sent for seq in range(each.first, each.first + len(each.bodies))] == [
+        *range(1, 19)
+    ]
+    assert all(sum(map(len, each.bodies)) <= FRAME_BYTES // 2 for each in sent)

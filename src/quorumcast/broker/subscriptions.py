@@ -15,6 +15,7 @@ from quorumcast.broadcast.notes import Fresh
 from quorumcast.broadcast.stream import ReplicaStream
 from quorumcast.broker.serving import Reads, Serving
 from quorumcast.broker.shelf import Entry, Shelf
+from quorumcast.core.body import portions
 from quorumcast.core.ids import Lane, Party, Stream
 from quorumcast.core.limits import (
     CLIENTS,
@@ -255,10 +256,13 @@ class Subscriptions:
         while first <= last:
             block = first // ROTATE_POSITIONS
             end = min(last, block * ROTATE_POSITIONS + ROTATE_POSITIONS - 1)
+            count = end - first + 1
             if (self._index - block) % self._n <= self._f:
-                count = end - first + 1
-                sent.append(Bodies(stream, first, bodies[:count], signatures[: count * S]))
-            bodies, signatures = bodies[end - first + 1 :], signatures[(end - first + 1) * S :]
+                for at, to in portions(bodies[:count], READ_BYTES):
+                    sent.append(
+                        Bodies(stream, first + at, bodies[at:to], signatures[at * S : to * S])
+                    )
+            bodies, signatures = bodies[count:], signatures[count * S :]
             first = end + 1
         return sent
 

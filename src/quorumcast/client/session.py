@@ -16,6 +16,7 @@ from quorumcast.auth.digests import Digester
 from quorumcast.auth.signatures import publication_message
 from quorumcast.broadcast.path import Path
 from quorumcast.broadcast.tally import Cover, kth
+from quorumcast.core.body import portions
 from quorumcast.core.channel import Channel
 from quorumcast.core.evidence import Evidence, Weight
 from quorumcast.core.ids import Cluster, Opening, Party, Position, Stream
@@ -172,19 +173,9 @@ class Session:
 
     def _runs(self, first: int, last: int) -> list[Publish]:
         """Publications of at most a chunk's bytes each."""
-        runs: list[Publish] = []
-        bodies: list[bytes] = []
-        size = 0
-        base = self.path.base.seq
-        for position in range(first, last + 1):
-            body = self._bodies[position - base - 1]
-            if bodies and size + len(body) > READ_BYTES:
-                runs.append(self._publish(position - len(bodies), bodies))
-                bodies, size = [], 0
-            bodies.append(body)
-            size += len(body)
-        runs.append(self._publish(last + 1 - len(bodies), bodies))
-        return runs
+        start = first - self.path.base.seq - 1
+        bodies = [self._bodies[index] for index in range(start, start + last + 1 - first)]
+        return [self._publish(first + at, bodies[at:to]) for at, to in portions(bodies, READ_BYTES)]
 
     def _publish(self, first: int, bodies: list[bytes]) -> Publish:
         return Publish(self.stream, first, tuple(bodies), self._signed(first, len(bodies)))

@@ -7,6 +7,8 @@ hashed once per process.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 
 class LargeBody(bytes):
     """The bytes of a detached body, with their BLAKE3-256 hash.
@@ -28,3 +30,19 @@ class LargeBody(bytes):
         body = cls(data)
         body.hash = digest
         return body
+
+
+def portions(bodies: Sequence[bytes], most: int) -> Iterator[tuple[int, int]]:
+    """Where to cut consecutive bodies so that each portion has at most so many bytes, or one body.
+
+    >>> list(portions([b"aa", b"bb", b"cccccc", b"d"], 4))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    start = size = 0
+    for index, body in enumerate(bodies):
+        size += len(body)
+        if size > most and index > start:
+            yield start, index
+            start, size = index, len(body)
+    if start < len(bodies):
+        yield start, len(bodies)
