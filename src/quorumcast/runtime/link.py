@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from threading import local
 from typing import Protocol, cast
 
 from quorumcast.auth.greetings import HANDSHAKE_BYTES
@@ -31,6 +32,13 @@ from quorumcast.wire.link import Opener, Sealer
 
 _KEEPALIVE_SECONDS = 15
 """After this long without a byte the kernel asks whether the other host still is there."""
+
+
+_READ_BYTES = 256 * 1024
+"""What is read at once. One buffer serves all links of a thread: what was read is cut into frames
+before anything else is read. A private one would cost an idle link as much as all the rest."""
+
+_threads = local()
 
 
 class Outbound(Protocol):
@@ -80,7 +88,7 @@ class Keeper(Protocol):
         ...
 
 
-class Link(asyncio.Protocol):
+class Link(asyncio.BufferedProtocol):
     """One end of a connection; `party` is empty until it is proven."""
 
     __slots__ = (
@@ -98,6 +106,7 @@ class Link(asyncio.Protocol):
         "_sink",
         "_stall",
         "_stall_seen",
+        "_to_frame",
         "_transport",
         "_written",
         "error",
@@ -135,6 +144,8 @@ class Link(asyncio.Protocol):
         self._stall: asyncio.TimerHandle | None = None
         self._written = 0
         self._stall_seen = 0
+        self._to_frame = False
+        """Whether the peer's next bytes are read to the frame that they belong to."""
 
     @property
     def established(self) -> bool:
@@ -155,16 +166,28 @@ class Link(asyncio.Protocol):
         if isinstance(handshake, Initiator):
             self._write_greeting(handshake.hello)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes are to be read to: the rest of a long frame to its own place."""
+        framer = self._framer
+        room = framer.room() if framer is not None else None
+        self._to_frame = room is not None
+        return room if room is not None else _shared_buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Hand on what the peer says."""
         transport = self._transport
         if transport is None or transport.is_closing():
             return
         try:
+            if self._to_frame:
+                assert self._framer is not None
+                self._open_all(self._framer.filled(nbytes))
+                return
+            data = bytes(_shared_buffer()[:nbytes])
             if self._handshake is not None:
                 data = self._greeted(self._handshake, data)
-            if data:
-                self._open(data)
+            if data and self._framer is not None:
+                self._open_all(self._framer.feed(data))
         except ProtocolError as error:
             self._fault(error)
 
@@ -259,13 +282,13 @@ class Link(asyncio.Protocol):
 
     # -- messages ------------------------------------------------------------------------------
 
-    def _open(self, data: bytes) -> None:
+    def _open_all(self, frames: list[bytes | bytearray]) -> None:
         framer, opener = self._framer, self._opener
         assert framer is not None
         assert opener is not None
         messages: list[Message] = []
         try:
-            for frame in framer.feed(data):
+            for frame in frames:
                 messages += opener.open(frame)
         finally:  # a fault does not undo what was said before it
             if messages:
@@ -280,7 +303,7 @@ class Link(asyncio.Protocol):
             return
         if not self._out:
             self._loop.call_soon(self._flush)
-        self._out += sealer.seal_all(messages, memo)
+        self._out += sealer.seal_pieces(messages, memo)
 
     def _flush(self) -> None:
         out, transport = self._out, self._transport
@@ -352,6 +375,14 @@ class Link(asyncio.Protocol):
             self.abort()
         else:
             self.close()  # with the word of farewell, if there is one
+
+
+def _shared_buffer() -> memoryview:
+    try:
+        return _threads.buffer
+    except AttributeError:
+        _threads.buffer = memoryview(bytearray(_READ_BYTES))
+        return _threads.buffer
 
 
 def _keep_alive(transport: asyncio.Transport) -> None:

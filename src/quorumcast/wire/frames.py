@@ -33,13 +33,17 @@ HEADER_BYTES = HEADER.size
 
 _LENGTH_BYTES = LENGTH.size
 
+_LONG_BYTES = 32 * 1024
+"""What must be missing of a frame for it to be worth reading it to its own place."""
+
 
 class Framer:
     """Cuts what arrives on a link, in pieces of any size, into frames.
 
     It holds the bytes of one unfinished frame and nothing else: nothing when the link is idle,
-    and never more than has arrived, whatever length was announced. Every byte is copied a fixed
-    number of times.
+    and no more than four times what has arrived, whatever length was announced. Every byte is
+    copied a fixed number of times; those of a long frame not at all, where `room` is used: the
+    rest of it is then read to the place where it belongs.
 
     `limit` is the longest frame, with its length: smaller than `FRAME_BYTES` where the peer is
     not yet known.
@@ -50,17 +54,18 @@ class Framer:
     ([], True)
     """
 
-    __slots__ = ("_buffer", "_limit", "_need", "fault")
+    __slots__ = ("_arrived", "_buffer", "_limit", "_need", "fault")
 
     def __init__(self, limit: int = FRAME_BYTES) -> None:
         assert HEADER_BYTES <= limit <= FRAME_BYTES, f"frames of {limit} bytes"
         self._limit = limit
         self._buffer: bytearray | None = None
+        self._arrived = 0
         self._need = 0
         self.fault: str | None = None
         """Why this link can give no more frames, once it is known; the next `feed` raises it."""
 
-    def feed(self, chunk: bytes | bytearray | memoryview) -> list[bytes]:
+    def feed(self, chunk: bytes | bytearray | memoryview) -> list[bytes | bytearray]:
         """The frames that this chunk completes, whole.
 
         A length that no frame has ends the link: nothing behind it can be understood. Frames
@@ -74,19 +79,81 @@ class Framer:
         """
         if self.fault is not None:
             raise ProtocolError(self.fault)
-        buffer = self._buffer
-        if buffer is None:
-            data = bytes(chunk)
-        else:
-            buffer += chunk
-            if len(buffer) < self._need:
-                return []
-            data = bytes(buffer)
-            self._buffer = None
-        return self._cut(data)
+        if self._buffer is None:
+            return self._cut(bytes(chunk))
+        frames: list[bytes | bytearray] = []
+        missing = self._need - self._arrived
+        view = memoryview(chunk)
+        self._add(view[:missing])
+        if len(view) >= missing:
+            frames += self._whole()
+            rest = bytes(view[missing:])
+            if self._buffer is not None:  # it was the frame's length, and now that is known
+                frames += self.feed(rest)
+            elif rest:
+                frames += self._after(frames, rest)
+        return frames
 
-    def _cut(self, data: bytes) -> list[bytes]:
-        frames: list[bytes] = []
+    def _after(self, frames: list[bytes | bytearray], rest: bytes) -> list[bytes | bytearray]:
+        """The frames behind others, which a fault behind them does not undo."""
+        try:
+            return self._cut(rest)
+        except ProtocolError:
+            if frames:
+                return []
+            raise
+
+    # -- long frames ---------------------------------------------------------------------------
+
+    def room(self) -> memoryview | None:
+        """Where the next bytes of a long frame belong, and no others; None where there is none.
+
+        >>> framer = Framer()
+        >>> framer.feed((100_000).to_bytes(4, "big") + bytes(40_000))
+        []
+        >>> room = framer.room()
+        >>> len(room), len(framer.filled(60_000)[0])
+        (60000, 100004)
+        """
+        buffer = self._buffer
+        if buffer is None or self._need - self._arrived < _LONG_BYTES:
+            return None
+        if len(buffer) - self._arrived < _LONG_BYTES:
+            self._grow(0)
+        return memoryview(self._buffer or buffer)[self._arrived :]
+
+    def filled(self, count: int) -> list[bytes | bytearray]:
+        """So many bytes were written to `room`."""
+        self._arrived += count
+        return self._whole() if self._arrived == self._need else []
+
+    def _grow(self, more: int) -> None:
+        """Make room for so many more bytes, and for some behind them."""
+        assert self._buffer is not None
+        bigger = bytearray(min(self._need, 4 * (self._arrived + more)))
+        bigger[: self._arrived] = memoryview(self._buffer)[: self._arrived]
+        self._buffer = bigger
+
+    def _add(self, chunk: memoryview) -> None:
+        end = self._arrived + len(chunk)
+        if self._buffer is None or len(self._buffer) < end:
+            self._grow(len(chunk))
+        assert self._buffer is not None
+        self._buffer[self._arrived : end] = chunk
+        self._arrived = end
+
+    def _whole(self) -> list[bytes | bytearray]:
+        """What was needed is there: a frame, or the length of one."""
+        buffer, need = self._buffer, self._need
+        assert buffer is not None
+        assert len(buffer) == need == self._arrived
+        self._buffer = None
+        return self._cut(bytes(buffer)) if need == _LENGTH_BYTES else [buffer]
+
+    # -- short ones ----------------------------------------------------------------------------
+
+    def _cut(self, data: bytes) -> list[bytes | bytearray]:
+        frames: list[bytes | bytearray] = []
         at, size = 0, len(data)
         need = _LENGTH_BYTES
         while size - at >= _LENGTH_BYTES:
@@ -104,6 +171,8 @@ class Framer:
             need = _LENGTH_BYTES
         if at < size:
             # What is left arrived with the last chunk, so it is copied for that chunk alone.
-            self._buffer = bytearray(memoryview(data)[at:])
+            self._buffer = bytearray()
+            self._arrived = 0
             self._need = need
+            self._add(memoryview(data)[at:])
         return frames

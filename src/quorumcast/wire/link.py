@@ -87,7 +87,7 @@ class Sealer:
         """
         groups = split([encode_message(message, memo) for message in messages], self._limit)
         assert len(groups) <= 1, f"messages for {len(groups)} frames: seal_all takes them"
-        return self._frame(groups[0] if groups else [])
+        return b"".join(self._pieces(groups[0] if groups else []))
 
     def seal_all(self, messages: Iterable[Message], memo: Memo | None = None) -> list[bytes]:
         """As many frames as these messages need, in order; none for none.
@@ -97,9 +97,22 @@ class Sealer:
         3
         """
         encoded = [encode_message(message, memo) for message in messages]
-        return [self._frame(group) for group in split(encoded, self._limit)]
+        return [b"".join(self._pieces(group)) for group in split(encoded, self._limit)]
 
-    def _frame(self, group: Sequence[Encoded]) -> bytes:
+    def seal_pieces(self, messages: Iterable[Message], memo: Memo | None = None) -> list[bytes]:
+        """The same frames in pieces, to be written one behind the other: large bodies as they are.
+
+        >>> from quorumcast.core.messages import AskHeads
+        >>> len(Sealer(b"k" * 32).seal_pieces([AskHeads("alerts", 3)]))
+        1
+        """
+        encoded = [encode_message(message, memo) for message in messages]
+        groups = split(encoded, self._limit)
+        if len(groups) == 1:
+            return self._pieces(groups[0])
+        return [piece for group in groups for piece in self._pieces(group)]
+
+    def _pieces(self, group: Sequence[Encoded]) -> list[bytes]:
         pieces = [VERSION_BYTE]
         detached: list[bytes] = []
         for _, data, bodies in group:
@@ -110,15 +123,8 @@ class Sealer:
         self._counter += 1
         tagged = b"".join((_TAGGED.pack(self._counter, payload_bytes), *pieces))
         rest = HEADER_BYTES - LENGTH.size + payload_bytes + sum(map(len, detached))
-        return b"".join(
-            (
-                LENGTH.pack(rest),
-                tagged[:8],
-                tag(self._key, tagged),
-                memoryview(tagged)[8:],
-                *detached,
-            )
-        )
+        front = (LENGTH.pack(rest), tagged[:8], tag(self._key, tagged), memoryview(tagged)[8:])
+        return [b"".join(front), *detached]
 
 
 class Opener:
@@ -149,7 +155,7 @@ class Opener:
         self._seen = 1
         """Bit i: frame `highest - i` was taken; frame 0 does not exist and counts as taken."""
 
-    def open(self, frame: bytes) -> list[Message]:
+    def open(self, frame: bytes | bytearray) -> list[Message]:
         """The messages of a whole frame, or `ProtocolError` (`AuthError`: tag, counter)."""
         size = len(frame)
         if not HEADER_BYTES <= size <= FRAME_BYTES:
@@ -160,11 +166,12 @@ class Opener:
         end = HEADER_BYTES + payload_bytes
         if rest != size - LENGTH.size or end > size:
             raise ProtocolError(f"a frame of {size} bytes says other lengths")
-        tagged = frame[_COUNTER_AT:_COUNTER_END] + frame[_PAYLOAD_LENGTH_AT:end]
+        view = memoryview(frame)
+        tagged = b"".join((view[_COUNTER_AT:_COUNTER_END], view[_PAYLOAD_LENGTH_AT:end]))
         if not check_tag(self._key, tagged, its_tag):
             raise AuthError("a frame's tag is not of this link")
         self._check(counter)
-        detached = memoryview(frame)[end:] if end < size else b""
+        detached = view[end:] if end < size else b""
         messages = decode_payload(tagged, detached, _TAGGED.size)
         self._take(counter)
         return messages
