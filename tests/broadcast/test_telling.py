@@ -48,6 +48,19 @@ def test_on_ab_votes_leave_within_a_time_that_newer_ones_do_not_put_off() -> Non
     assert said(bench.at(0.6), Held, "r2")[0] == Held(bench.id, 4, bench.digests("d", 4))
 
 
+def test_on_ab_votes_for_large_bodies_do_not_wait_for_the_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("quorumcast.broadcast.telling.TELL_BYTES", 3)
+    bench = Bench(alpha=10)
+    bench.publish("ab")
+    assert not said(bench.turn(), Held)
+    bench.publish("c", first=3)
+    assert said(bench.turn(), Held, "r2") == [Held(bench.id, 1, bench.digests("abc"))]
+    bench.publish("d", first=4)
+    assert not said(bench.turn(), Held)
+
+
 def test_only_peers_with_a_link_are_told() -> None:
     bench = Bench(protocol="bracha")
     del bench.replicas.live["r3"]

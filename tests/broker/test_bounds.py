@@ -96,7 +96,7 @@ def test_credit_comes_after_wait_once_there_is_room_again() -> None:
     bench = Bench()
     story = bench.opens()
     for first in range(1, 10):
-        bench.say("probe", Publish(story.stream, first, (b"x" * (8 * MIB),)))
+        bench.say("probe", Publish(story.stream, first, (b"x" * (SHARE_BYTES // 8),)))
     entry = bench.entry(story)
     assert entry is not None
     assert entry.active is not None

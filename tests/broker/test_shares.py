@@ -6,18 +6,17 @@ import pytest
 
 from quorumcast.core.channel import Channel
 from quorumcast.core.ids import Lane
-from quorumcast.core.limits import SESSION_QUIET_SECONDS, SESSIONS_UNCONFIRMED
+from quorumcast.core.limits import SESSION_QUIET_SECONDS, SESSIONS_UNCONFIRMED, SHARE_BYTES
 from quorumcast.core.messages import ConfirmedUpTo, Credit, Publish, Status, StatusCode
 from tests.broadcast.cast import said
 from tests.broker.bench import Bench, status
 from tests.scenarios.story import CHANNEL, Story
 
-MIB = 2**20
-LARGE = b"x" * (8 * MIB)
+LARGE = b"x" * (SHARE_BYTES // 8)
 
 
 def large(story: Story, first: int, count: int = 1) -> Publish:
-    """Publications of eight megabytes each."""
+    """Publications of an eighth of a channel's share each."""
     return Publish(story.stream, first, (LARGE,) * count)
 
 
@@ -88,7 +87,7 @@ def test_restarted_replica_still_counts_m() -> None:
 
 
 def flooded(lane: Lane = Lane.NORMAL) -> tuple[Bench, Story]:
-    """A publisher whose share of 64 megabytes is used up."""
+    """A publisher that has the whole share, and has used it up."""
     bench = Bench()
     story = bench.opens("flooder", 1, lane=lane)
     for first in range(1, 9):

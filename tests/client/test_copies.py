@@ -69,10 +69,35 @@ def test_false_body_makes_room_for_another() -> None:
 
 def test_likely_body_is_the_one_that_most_sent() -> None:
     copies = Copies({})
-    assert copies.likely(1) is None
+    assert copies.likely(1, 9) is None
     for replica, body in (("r4", b"x"), ("r1", b"a"), ("r2", b"a")):
         copies.add(replica, 1, body, most=100)
-    assert copies.likely(1) == b"a"
+    assert copies.likely(1, 9) == ("r1", [b"a"])
+
+
+def test_likely_bodies_are_the_longest_run_where_nobody_differs() -> None:
+    copies = Copies({})
+    copies.add_run("r1", 3, [b"c", b"d"], most=100)
+    copies.add_run("r2", 2, [b"b", b"c", b"d", b"e"], most=100)
+    assert copies.likely(3, 9) == ("r2", [b"c", b"d", b"e"])
+    assert copies.likely(3, 4) in (("r1", [b"c", b"d"]), ("r2", [b"c", b"d"]))
+    copies.add_run("r4", 3, [b"c", b"x"], most=100)
+    assert copies.likely(3, 9) in ((replica, [b"c"]) for replica in ("r1", "r2", "r4"))
+
+
+def test_runs_may_overlap_what_is_there_and_the_first_body_counts() -> None:
+    totals: dict[str, int] = {}
+    copies = Copies(totals)
+    assert copies.add_run("r1", 2, [b"b", b"c"], most=100) == []
+    assert copies.add_run("r1", 1, [b"A", b"B", b"C", b"D"], most=100) == []
+    assert copies.runs(1, 9) == [("r1", [b"A", b"b", b"c", b"D"])]
+    assert totals == {"r1": 8}
+
+
+def test_of_a_run_that_does_not_fit_the_first_are_kept() -> None:
+    copies = Copies({})
+    assert copies.add_run("r1", 1, [b"x" * 40] * 4, most=100) == [3, 4]
+    assert [len(body) for _, run in copies.runs(1, 9) for body in run] == [40, 40]
 
 
 def test_delivered_bodies_go() -> None:

@@ -161,6 +161,7 @@ class ReplicaStream:
         sizes = list(map(len, bodies))
         self.sizes.extend(sizes)
         self.in_flight += sum(sizes)
+        self.teller.voted(sum(sizes))
         if self.fresh is None:
             self.fresh = Fresh(first)
         self.fresh.digests += digests

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quorumcast.core.ids import Party
-from quorumcast.core.limits import REPEAT_MOST_SECONDS, REPEAT_SECONDS, REPEATS, RESTATEMENTS
+from quorumcast.core.limits import (
+    REPEAT_MOST_SECONDS,
+    REPEAT_SECONDS,
+    REPEATS,
+    RESTATEMENTS,
+    TELL_BYTES,
+)
 from quorumcast.core.messages import SIGNATURE_BYTES as S
 from quorumcast.core.messages import ConfirmedUpTo, Held, Message, ReadyUpTo
 
@@ -16,14 +22,17 @@ if TYPE_CHECKING:
 class Teller:
     """Tells HELD by the channel's rhythm, READY and CONFIRMED at once, and repeats them.
 
-    HELD leaves every turn on `bracha` and `plain`; on `ab` when α votes are untold, or when the
-    oldest has waited for `within`, a time that newer ones do not put off. Statements are repeated
+    HELD leaves every turn on `bracha` and `plain`; on `ab` when α votes are untold, or votes for so
+    many bytes that waiting would stop a publisher of large bodies, or when the oldest has waited
+    for `within`, a time that newer ones do not put off. Statements are repeated
     to each peer, with backoff and a cap, until it states CONFIRMED for them.
     """
 
     def __init__(self, stream: ReplicaStream) -> None:
         self._stream = stream
         self._told = 0
+        self._untold_bytes = 0
+        """What the bodies amount to that were voted for since HELD was told."""
         self._ready = 0
         self._confirmed = 0
         self._due = False
@@ -91,6 +100,10 @@ class Teller:
         self.restated()
         self._repeats = REPEATS - RESTATEMENTS
 
+    def voted(self, size: int) -> None:
+        """There are votes for bodies of so many bytes."""
+        self._untold_bytes += size
+
     def due(self) -> None:
         """The oldest untold vote has waited long enough."""
         self._due = True
@@ -125,13 +138,15 @@ class Teller:
             self._due = False
             return False
         channel = context.channel
-        if channel.protocol == "ab" and untold < channel.alpha and not self._due:
+        few = untold < channel.alpha and self._untold_bytes < TELL_BYTES
+        if channel.protocol == "ab" and few and not self._due:
             context.agenda.soon((stream, "tell"), context.now + channel.within_seconds)
             return False
         self._due = False
         context.agenda.cancel((stream, "tell"))
         context.to_peers(self.held(first, stream.head))
         self._told = stream.head
+        self._untold_bytes = 0
         return True
 
     def held(self, first: int, last: int) -> Held:

@@ -14,7 +14,7 @@ confirmation; then the full count looks at all other paths.
 from __future__ import annotations
 
 from quorumcast.auth.digests import Digester
-from quorumcast.broadcast.path import Path
+from quorumcast.broadcast.path import Path, common_digests
 from quorumcast.broadcast.tally import Tally
 from quorumcast.broadcast.weigh import agreed
 from quorumcast.client.anchor import Anchor
@@ -64,6 +64,8 @@ class Follower:
         self.tally = Tally(Path(known or zero), reading.window)
         self.anchor = Anchor(self, anchored=known is not None)
         self.copies = Copies(reading.copies)
+        self._hashed: dict[Party, tuple[int, bytes]] = {}
+        """The digests of the bodies that a replica sent from a position on, as last computed."""
         self._settled = self.tally.path.base.seq
         """Everything up to here is known to be confirmed."""
         self.pulling = Pulling(self)
@@ -142,14 +144,16 @@ class Follower:
 
     def take_bodies(self, replica: Party, message: Bodies) -> None:
         """Bodies, which are believed only when their digest is voted for or confirmed."""
-        self.announce(replica, message.first + len(message.bodies) - 1)
+        first, bodies = message.first, message.bodies
+        self.announce(replica, first + len(bodies) - 1)
         most = COPIES_STREAM_BYTES if self.believed else CANDIDATE_BYTES
-        last = self.delivered + self.reading.window
-        for position, body in enumerate(message.bodies, message.first):
-            if self.delivered < position <= last:
-                kept = self.copies.add(replica, position, body, most)
-                if not kept and self._wanted(position, body):
-                    self.copies.keep(replica, position, body)
+        skip = max(0, self.delivered + 1 - first)
+        bodies = bodies[skip : max(skip, self.delivered + self.reading.window + 1 - first)]
+        first += skip
+        for position in self.copies.add_run(replica, first, bodies, most):
+            body = bodies[position - first]
+            if self._wanted(position, body):
+                self.copies.keep(replica, position, body)
 
     def _wanted(self, position: int, body: bytes) -> bool:
         """Whether a body is just the one that is to be delivered next."""
@@ -160,6 +164,7 @@ class Follower:
     def close(self) -> None:
         """Nothing more is kept for this stream."""
         self.copies.clear()
+        self._hashed.clear()
 
     def accuse(self, replica: Party, reason: str, first: Message | None, second: Message) -> None:
         """Report that a replica lies, unless its like was reported often enough."""
@@ -207,15 +212,22 @@ class Follower:
                 path.extend(tail)
             else:
                 path.extend(agreed(tally, None, need, before + 1))
-        while path.end < base + tally.window and not any(
-            run.first <= path.end + 1 <= run.end for run in tally.runs.values()
-        ):
-            body = self.copies.likely(path.end + 1)
-            if body is None:
-                break
-            path.extend(self.digester.digest(path.end + 1, body))
+        self._follow_bodies(base + tally.window)
         if path.end > before:
             tally.grown()
+
+    def _follow_bodies(self, last: int) -> None:
+        """Follow the bodies that came, up to where somebody votes."""
+        path, runs = self.tally.path, self.tally.runs.values()
+        while (first := path.end + 1) <= last:
+            voted = min([run.first for run in runs if run.end >= first], default=last + 1)
+            found = self.copies.likely(first, min(last, voted - 1)) if first < voted else None
+            if found is None:
+                return
+            replica, bodies = found
+            digests = self.digester.digests(first, bodies)
+            self._hashed[replica] = (first, digests)
+            path.extend(digests)
 
     def deliverable(self) -> int:
         """Up to where the path may be delivered."""
@@ -237,14 +249,13 @@ class Follower:
         return upto
 
     def _deliver(self, upto: int) -> None:
-        first = self.delivered + 1
+        first = position = self.delivered + 1
         bodies: list[bytes] = []
         path = self.tally.path
-        for position in range(first, min(upto, path.end) + 1):
-            body = self._checked(position, path.digest(position))
-            if body is None:
-                break
-            bodies.append(body)
+        end = min(upto, path.end)
+        while position <= end and (found := self._checked(position, end)):
+            bodies += found
+            position += len(found)
         if bodies:
             last = first + len(bodies) - 1
             confirmed = self._confirmed_upto() >= last
@@ -271,18 +282,31 @@ class Follower:
             self.tally.trimmed()
             self.pulling.rebased()
 
-    def _checked(self, position: int, digest: bytes | None) -> bytes | None:
-        """A body at this position with this digest; false ones are thrown away."""
-        for replica, body in self.copies.at(position):
-            found = self.digester.digest(position, body)
-            if found == digest:
-                return body
+    def _checked(self, position: int, last: int) -> list[bytes]:
+        """Bodies from a position on that have the digests of the path; false ones are dropped."""
+        path = self.tally.path
+        for replica, bodies in self.copies.runs(position, last):
+            found = self._digests(replica, position, bodies)
+            good = common_digests(found, path.run(position, position + len(bodies) - 1))
+            if good:
+                return bodies[:good]
             self.copies.remove(replica, position)
+            self._hashed.pop(replica, None)
             run = self.tally.runs.get(replica)
-            if run is None or run.digest(position) != found:
+            if run is None or run.digest(position) != found[:D]:
                 # A correct replica sends what it voted for, though its publisher may have lied.
                 self.reading.out.reject(replica, f"a false body at position {position}")
-        return None
+        return []
+
+    def _digests(self, replica: Party, first: int, bodies: list[bytes]) -> bytes:
+        """The digests of bodies that a replica sent; each body is hashed once."""
+        start, known = self._hashed.get(replica, (0, b""))
+        at = (first - start) * D
+        if at >= 0 and at + len(bodies) * D <= len(known):
+            return known[at : at + len(bodies) * D]
+        digests = self.digester.digests(first, bodies)
+        self._hashed[replica] = (first, digests)
+        return digests
 
     def resume(self, base: Position, gap: Gap | None) -> None:
         """Go on from a confirmed position: the start's, or one after a gap."""

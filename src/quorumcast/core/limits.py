@@ -91,9 +91,13 @@ EARLY_BYTES = 4 * 2**20
 EARLY_CHANNEL_BYTES = 64 * 2**20
 """Such bodies of all publishers of a channel; each has an equal part of it."""
 
-SHARE_BYTES = 64 * 2**20
+SHARE_BYTES = 32 * 2**20
 """Bodies in flight (voted for, unconfirmed) of all publishers of a channel at a replica; each
 publisher has an equal part of it."""
+
+TELL_BYTES = SHARE_BYTES // 8
+"""Bodies voted for and not yet told to peers that make a replica tell them, whatever their number:
+a publisher of large bodies must not wait for the clock while its share is used up."""
 
 SHARE_LEAST_BYTES = 1 * 2**20
 """A publisher's part never shrinks below this, however many there are."""
