@@ -15,91 +15,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from quorumcast.api.cursor import Next, Tracker
 from quorumcast.api.errors import Gap
-from quorumcast.api.received import PublicationId, Received
+from quorumcast.api.items import Batch, Singles, items_of
+from quorumcast.api.received import Received
 from quorumcast.core import outcomes
 from quorumcast.core.errors import QuorumcastError
 from quorumcast.core.ids import Stream
-from quorumcast.events import BadPublication, Event, Publication, Schema, Value, read
+from quorumcast.events import Schema
 from quorumcast.runtime.channels import ChannelSettings, Overflow
 
 MICROSECONDS = 1_000_000
-
-_NOTHING: Mapping[str, Value] = {}
-
-
-class Item:
-    """One publication that waits, and how far it was handed over."""
-
-    __slots__ = ("_events", "confirmed", "content", "id", "row", "rows", "stream", "votes")
-
-    def __init__(
-        self,
-        stream: Stream,
-        seq: int,
-        content: Publication | BadPublication,
-        votes: int,
-        confirmed: bool,
-        row: int,
-    ) -> None:
-        self.stream = stream
-        self.id = PublicationId.of(stream, seq)
-        self.content = content
-        self.rows = 1 if isinstance(content, BadPublication) else len(content)
-        self.row = row
-        self.votes = votes
-        self.confirmed = confirmed
-        self._events: Iterator[Event] | None = None
-
-    @property
-    def left(self) -> int:
-        """Events that were not handed over yet."""
-        return self.rows - self.row
-
-    def next(self) -> Received:
-        """The next event of this publication."""
-        row, content = self.row, self.content
-        self.row += 1
-        if isinstance(content, BadPublication):
-            return Received(
-                self.id,
-                row,
-                rows=1,
-                timestamp=0,
-                key=None,
-                urgent=False,
-                payload=content.body,
-                attributes=_NOTHING,
-                votes=self.votes,
-                confirmed=self.confirmed,
-                error=content.reason,
-            )
-        if self._events is None:
-            self._events = islice(content, row, None)
-        event = next(self._events)
-        return Received(
-            self.id,
-            row,
-            self.rows,
-            event.timestamp,
-            event.key,
-            event.urgent,
-            event.payload,
-            event.attributes,
-            self.votes,
-            self.confirmed,
-        )
 
 
 class Part(NamedTuple):
     """Rows of one publication, from `first` on, for a table."""
 
-    item: Item
+    item: Batch | Singles
     first: int
     length: int
 
@@ -154,7 +89,7 @@ class Feed:
         self.held = False
         self.error: QuorumcastError | None = None
         """Why nothing more will come."""
-        self._queue: deque[Item | Gap] = deque()
+        self._queue: deque[Batch | Singles | Gap] = deque()
         self._skip = {stream: at for stream, at in skip.items() if at.row}
         self._hold = hold
         self._release = release
@@ -167,31 +102,29 @@ class Feed:
         """Publications that replicas agreed on, the next ones of their stream."""
         if self.error is not None:
             return
-        stream, schema = delivery.stream, self.policy.schema
-        for seq, body in enumerate(delivery.bodies, delivery.first):
-            if self.policy.overflow == "drop-newest" and self.events >= self.policy.events:
-                self._drop_newest(schema, body)
-                continue
-            row = self._first_row(stream, seq)
-            content = read(schema, body)
-            item = Item(stream, seq, content, delivery.votes, delivery.confirmed, row)
+        policy = self.policy
+        for item in items_of(policy.schema, delivery):
+            if self._skip:
+                self._begin(item)
+            if policy.overflow == "drop-newest" and self.events + item.left > policy.events:
+                fresh = item.left
+                item.cut(policy.events - self.events)
+                self.dropped += fresh - item.left
             if item.left > 0:
                 self._queue.append(item)
                 self.events += item.left
-        if self.events > self.policy.events and self.policy.overflow == "drop-oldest":
+        if self.events > policy.events and policy.overflow == "drop-oldest":
             self._drop_oldest()
-        elif self.events >= self.policy.events and self.policy.overflow in ("lag", "block"):
+        elif self.events >= policy.events and policy.overflow in ("lag", "block"):
             self._pause()
         self._wake()
 
-    def _first_row(self, stream: Stream, seq: int) -> int:
-        """The row at which a cursor's publication goes on; all others begin at 0."""
-        at = self._skip.get(stream)
-        if at is None:
-            return 0
-        if at.seq <= seq:
-            del self._skip[stream]
-        return at.row if at.seq == seq else 0
+    def _begin(self, item: Batch | Singles) -> None:
+        """A cursor may stand within the first publication of a stream."""
+        at = self._skip.get(item.stream)
+        if at is not None and at.seq < item.at.seq + item.rows:
+            del self._skip[item.stream]
+            item.begin(at)
 
     def gap(self, gap: outcomes.Gap) -> None:
         """Publications that no replica has any more."""
@@ -219,20 +152,23 @@ class Feed:
             self.held = True
             self._hold()
 
-    def _drop_newest(self, schema: Schema, body: bytes) -> None:
-        content = read(schema, body)
-        self.dropped += 1 if isinstance(content, BadPublication) else len(content)
-
     def _drop_oldest(self) -> None:
         """Let the oldest publications go, but not the latest one, however long it is."""
-        while self.events > self.policy.events and len(self._queue) > 1:
-            oldest = self._queue.popleft()
+        while (excess := self.events - self.policy.events) > 0:
+            oldest = self._queue[0]
             if isinstance(oldest, Gap):
+                self._queue.popleft()
                 self.tracker.move(oldest.stream, Next(oldest.last + 1))
                 continue
-            self.events -= oldest.left
-            self.dropped += oldest.left
-            self.tracker.move(oldest.stream, Next(oldest.id.seq + 1))
+            last = len(self._queue) == 1
+            if last and (isinstance(oldest, Batch) or oldest.left == 1):
+                return
+            gone = oldest.left
+            if isinstance(oldest, Singles):
+                gone = min(gone - last, excess)
+            oldest.row += gone
+            self.dropped += gone
+            self._taken(oldest, gone)
 
     # -- what goes out -------------------------------------------------------------------------
 
@@ -305,7 +241,7 @@ class Feed:
     def _at_gap(self) -> bool:
         return not self._queue or isinstance(self._queue[0], Gap)
 
-    def _head(self) -> Item | None:
+    def _head(self) -> Batch | Singles | None:
         if not self._queue:
             if self.error is not None:
                 raise self.error
@@ -317,13 +253,11 @@ class Feed:
             raise head
         return head
 
-    def _taken(self, item: Item, count: int) -> None:
+    def _taken(self, item: Batch | Singles, count: int) -> None:
         self.events -= count
+        self.tracker.move(item.stream, item.at)
         if item.left == 0:
             self._queue.popleft()
-            self.tracker.move(item.stream, Next(item.id.seq + 1))
-        else:
-            self.tracker.move(item.stream, Next(item.id.seq, item.row))
         if self.held and self.events <= self.policy.events // 2:
             self.held = False
             self._release()

@@ -7,15 +7,27 @@ one row: its bytes are the payload, `error` says why, the rest is null.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
-from typing import Any, cast
+from struct import Struct, pack
+from typing import Any, NamedTuple, cast
 
-from quorumcast.api.feed import Item, Part
-from quorumcast.api.received import PublicationId, Received
+from quorumcast.api.feed import Part
+from quorumcast.api.items import Batch, Singles, Vouched
+from quorumcast.api.received import Received
 from quorumcast.core.errors import ConfigError
-from quorumcast.core.ids import Lane
-from quorumcast.events import BadPublication, Event, Schema, build_batch, from_table
+from quorumcast.core.ids import Lane, Stream
+from quorumcast.core.limits import REASON_BYTES
+from quorumcast.events import (
+    BadPublication,
+    BodyError,
+    Event,
+    Schema,
+    build_batch,
+    from_table,
+    read_records,
+)
 from quorumcast.events.arrow import (
     ArrowArray,
     ArrowBatch,
@@ -28,6 +40,8 @@ from quorumcast.events.columns import from_events
 
 _BEFORE = ("channel", "publisher", "session", "lane")
 _NUMBERS = (("seq", "int64"), ("row", "int32"))
+_LANES = {lane: lane.name.lower() for lane in Lane}
+_I64 = Struct("=q").pack
 
 
 def table_schema(schema: Schema) -> ArrowSchema:
@@ -57,13 +71,9 @@ def to_table(
     """
     pa = pyarrow()
     shape = table_schema(schema)
-    batches: list[ArrowBatch] = []
-    for single, run in groupby(parts, key=_is_single):
-        if single:
-            batches.append(_of_singles(schema, shape, [part.item for part in run]))
-        else:
-            batches += [_of_part(schema, shape, part) for part in run]
-    table = pa.Table.from_batches(batches, shape)
+    blocks = [block for run in _alike(parts) for block in _blocks(schema, run)]
+    tables = [block.table(shape) for block in blocks]
+    table = pa.concat_tables(tables) if tables else pa.Table.from_batches([], shape)
     return table if oldest == float("-inf") else _without(table, oldest, passed)
 
 
@@ -79,71 +89,116 @@ def _without(table: ArrowTable, oldest: float, passed: Callable[[int, float], No
     return kept
 
 
-def _is_single(part: Part) -> bool:
-    """Publications of one event are many: a batch of one row for each would take for ever."""
-    return part.item.rows == 1 and not isinstance(part.item.content, BadPublication)
+class _Block(NamedTuple):
+    """Rows of one stream that were vouched for alike."""
+
+    stream: Stream
+    vouched: Vouched
+    seqs: ArrowArray
+    rows: ArrowArray
+    content: list[ArrowBatch]
+    """Batches of the channel's columns."""
+    error: str | None = None
+
+    def table(self, shape: ArrowSchema) -> ArrowTable:
+        """The rows with all columns; constant ones are made at once for the whole block."""
+        pa, stream, count = pyarrow(), self.stream, len(self.seqs)
+        named = (stream.channel, stream.publisher, stream.session.hex(), _LANES[stream.lane])
+        before = [pa.repeat(pa.scalar(each, arrow_type("string")), count) for each in named]
+        votes = pa.repeat(pa.scalar(self.vouched.votes, arrow_type("int32")), count)
+        error = pa.nulls(count, arrow_type("string"))
+        if self.error is not None:
+            error = pa.array([self.error], arrow_type("string"))
+        columns = pa.Table.from_batches(self.content).columns
+        arrays = [*before, self.seqs, self.rows, *columns, votes, error]
+        return pa.Table.from_arrays(arrays, schema=shape)
 
 
-def _of_singles(schema: Schema, shape: ArrowSchema, items: list[Item]) -> ArrowBatch:
-    events: list[Event] = []
-    for item in items:
-        assert not isinstance(item.content, BadPublication), "bad ones have a batch of their own"
-        events.append(item.content[0])
-    columns = from_events(schema, events).columns
-    nothing = [None] * len(items)
-    return _assembled(
-        shape, [item.id for item in items], nothing, columns, [item.votes for item in items]
-    )
+def _alike(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """Consecutive parts that can share a block: publications of one stream, vouched for alike."""
+    for _, run in groupby(parts, key=_kind):
+        yield list(run)
 
 
-def _of_part(schema: Schema, shape: ArrowSchema, part: Part) -> ArrowBatch:
-    item, content = part.item, part.item.content
-    if isinstance(content, BadPublication):
-        columns = _bad_columns(schema, content.body)
-        return _assembled(shape, [item.id], [content.reason], columns, [item.votes])
-    columns = content.batch.slice(part.first, part.length).columns
-    rows = range(part.first, part.first + part.length)
-    return _assembled(shape, [item.id], [None] * part.length, columns, [item.votes], rows)
+def _kind(part: Part) -> tuple[object, ...]:
+    item = part.item
+    bad = isinstance(item, Batch) and isinstance(item.content, BadPublication)
+    alone = id(part) if bad or isinstance(item, Singles) else 0
+    return item.stream, item.vouched, alone
 
 
-def _bad_columns(schema: Schema, body: bytes) -> list[ArrowArray]:
-    return [
-        pyarrow().array([body if each.name == "payload" else None], arrow_type(each.type.name))
+def _blocks(schema: Schema, parts: list[Part]) -> Iterator[_Block]:
+    item = parts[0].item
+    if isinstance(item, Singles):
+        (part,) = parts
+        bodies = item.bodies[part.first : part.first + part.length]
+        yield from _of_singles(schema, item, item.first + part.first, bodies)
+    elif isinstance(item.content, BadPublication):
+        yield _of_bad(schema, item, item.seq, item.content)
+    else:
+        yield _of_batches(item, parts)
+
+
+def _of_singles(
+    schema: Schema, item: Singles, first: int, bodies: Sequence[bytes]
+) -> Iterator[_Block]:
+    """A block of them all, or, where one cannot be read, as many as it takes."""
+    pa, count = pyarrow(), len(bodies)
+    try:
+        content = read_records(schema, bodies)
+    except BodyError as error:
+        if count == 1:
+            yield _of_bad(schema, item, first, BadPublication(str(error)[:REASON_BYTES], bodies[0]))
+            return
+        half = count // 2
+        yield from _of_singles(schema, item, first, bodies[:half])
+        yield from _of_singles(schema, item, first + half, bodies[half:])
+        return
+    seqs = pa.array(range(first, first + count), arrow_type("int64"))
+    rows = pa.repeat(pa.scalar(0, arrow_type("int32")), count)
+    yield _Block(item.stream, item.vouched, seqs, rows, [content])
+
+
+def _of_batches(item: Batch, parts: list[Part]) -> _Block:
+    pa = pyarrow()
+    seqs: list[bytes] = []
+    rows: list[bytes] = []
+    content: list[ArrowBatch] = []
+    for part in parts:
+        assert isinstance(part.item, Batch)
+        assert not isinstance(part.item.content, BadPublication)
+        batch = part.item.content.batch
+        whole = part.length == batch.num_rows
+        content.append(batch if whole else batch.slice(part.first, part.length))
+        seqs.append(_I64(part.item.seq) * part.length)
+        rows.append(_row_numbers(part.first + part.length)[4 * part.first :])
+    packed = ((seqs, "int64"), (rows, "int32"))
+    count = sum(part.length for part in parts)
+    arrays = [
+        pa.Array.from_buffers(arrow_type(kind), count, [None, pa.py_buffer(b"".join(pieces))])
+        for pieces, kind in packed
+    ]
+    return _Block(item.stream, item.vouched, arrays[0], arrays[1], content)
+
+
+@lru_cache(maxsize=4)
+def _row_numbers(count: int) -> bytes:
+    """0, 1, 2, ... as Arrow has them: batches of a publisher are often equally long."""
+    return pack(f"={count}i", *range(count))
+
+
+def _of_bad(
+    schema: Schema, item: Batch | Singles, seq: int, bad: BadPublication, row: int = 0
+) -> _Block:
+    pa = pyarrow()
+    columns = [
+        pa.array([bad.body if each.name == "payload" else None], arrow_type(each.type.name))
         for each in schema.columns
     ]
-
-
-def _assembled(
-    shape: ArrowSchema,
-    ids: Sequence[PublicationId],
-    errors: Sequence[str | None],
-    columns: Sequence[ArrowArray],
-    votes: Sequence[int],
-    rows: Sequence[int] | None = None,
-) -> ArrowBatch:
-    """A batch of these columns; one id and count of votes stand for all rows of a publication."""
-    pa = pyarrow()
-    count = len(errors)
-
-    def column(values: Sequence[Any], kind: str) -> ArrowArray:
-        if len(values) < count:
-            return pa.repeat(pa.scalar(values[0], arrow_type(kind)), count)
-        return pa.array(values, arrow_type(kind))
-
-    return pa.RecordBatch.from_arrays(
-        [
-            column([each.channel for each in ids], "string"),
-            column([each.publisher for each in ids], "string"),
-            column([each.session.hex() for each in ids], "string"),
-            column([Lane(each.lane).name.lower() for each in ids], "string"),
-            column([each.seq for each in ids], "int64"),
-            column([0] if rows is None else rows, "int32"),
-            *columns,
-            column(votes, "int32"),
-            pa.array(errors, arrow_type("string")),
-        ],
-        schema=shape,
-    )
+    names = [each.name for each in schema.columns]
+    content = pa.RecordBatch.from_arrays(columns, names=names)
+    seqs, rows = pa.array([seq], arrow_type("int64")), pa.array([row], arrow_type("int32"))
+    return _Block(item.stream, item.vouched, seqs, rows, [content], bad.reason)
 
 
 def received_table(schema: Schema, events: Sequence[Received]) -> ArrowTable:
@@ -154,16 +209,21 @@ def received_table(schema: Schema, events: Sequence[Received]) -> ArrowTable:
     """
     pa = pyarrow()
     shape = table_schema(schema)
-    batches: list[ArrowBatch] = []
+    tables: list[ArrowTable] = []
     for event in events:
-        columns = _bad_columns(schema, event.payload)
-        if event.error is None:
-            fields = (event.payload, event.timestamp, event.key, event.urgent, event.attributes)
-            columns = from_events(schema, [Event(*fields)]).columns
-        batches.append(
-            _assembled(shape, [event.id], [event.error], columns, [event.votes], [event.row])
-        )
-    return pa.Table.from_batches(batches, shape).combine_chunks()
+        stream, vouched = event.id.stream, Vouched(event.votes, event.confirmed)
+        if event.error is not None:
+            bad = BadPublication(event.error, event.payload)
+            item = Batch(stream, event.seq, bad, vouched)
+            tables.append(_of_bad(schema, item, event.seq, bad, event.row).table(shape))
+            continue
+        fields = (event.payload, event.timestamp, event.key, event.urgent, event.attributes)
+        content = from_events(schema, [Event(*fields)])
+        seqs = pa.array([event.seq], arrow_type("int64"))
+        rows = pa.array([event.row], arrow_type("int32"))
+        tables.append(_Block(stream, vouched, seqs, rows, [content]).table(shape))
+    whole = pa.concat_tables(tables) if tables else pa.Table.from_batches([], shape)
+    return whole.combine_chunks()
 
 
 # -- publishing --------------------------------------------------------------------------------

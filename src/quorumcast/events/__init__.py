@@ -10,13 +10,22 @@ batch or a table is first touched.
 """
 
 from quorumcast.events.event import Event
-from quorumcast.events.foreign import BadPublication
-from quorumcast.events.publication import Publication, build_batch, build_event, from_table, read
+from quorumcast.events.foreign import BadPublication, BodyError
+from quorumcast.events.publication import (
+    Publication,
+    build_batch,
+    build_event,
+    from_table,
+    is_record,
+    read,
+    read_records,
+)
 from quorumcast.events.schema import Schema
 from quorumcast.events.values import Value
 
 __all__ = [
     "BadPublication",
+    "BodyError",
     "Event",
     "Publication",
     "Schema",
@@ -24,5 +33,7 @@ __all__ = [
     "build_batch",
     "build_event",
     "from_table",
+    "is_record",
     "read",
+    "read_records",
 ]

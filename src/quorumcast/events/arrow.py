@@ -154,6 +154,10 @@ class PyArrow(Protocol):
         """Values as an array."""
         ...
 
+    def concat_tables(self, tables: Iterable[ArrowTable]) -> ArrowTable:
+        """Tables one below the other, without a copy."""
+        ...
+
     def field(self, name: str, kind: ArrowType, nullable: bool, /) -> ArrowField:
         """A column's name and type."""
         ...

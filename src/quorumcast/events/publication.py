@@ -8,7 +8,7 @@ asked for, its columns stay where they are in the body. What does not pass is a 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -130,6 +130,9 @@ class _OfBatch(Publication):
         return self._plain
 
 
+_RECORD_FORM = bytes((RECORD,))
+_PLAIN_RECORD = bytes((RECORD, 0))
+
 _FORMS: dict[int, type[_OfRecord | _OfBatch]] = {RECORD: _OfRecord, BATCH: _OfBatch}
 
 
@@ -148,6 +151,30 @@ def read(schema: Schema, body: bytes) -> Publication | BadPublication:
         return form(schema, body)
     except BodyError as error:
         return BadPublication(str(error)[:REASON_BYTES], body)
+
+
+def is_record(body: bytes) -> bool:
+    """Whether a body claims to be a compact record: then it is one event, or one bad publication.
+
+    >>> is_record(build_event(Schema(), b"disk failing", timestamp=1)), is_record(b"")
+    (True, False)
+    """
+    return body[:1] == _RECORD_FORM
+
+
+def read_records(schema: Schema, bodies: Sequence[bytes]) -> ArrowBatch:
+    """Compact records as the rows of one batch; `BodyError` if one of them cannot be read.
+
+    >>> bodies = [build_event(Schema(), payload, timestamp=1) for payload in (b"a", b"b")]
+    >>> read_records(Schema(), bodies).column("payload").to_pylist()
+    [b'a', b'b']
+    """
+    if {body[:2] for body in bodies} == {_PLAIN_RECORD}:  # neither key, attributes nor urgent
+        batch = batches.from_plain_records(schema, bodies)
+        if batch is not None:
+            return batch
+    events = [record.decode(schema, body).event(schema, body) for body in bodies]
+    return columns.from_events(schema, events)
 
 
 # -- building ----------------------------------------------------------------------------------

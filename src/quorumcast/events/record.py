@@ -41,6 +41,10 @@ _LONG = 255
 
 _HEAD = Struct("<BBq")
 pack_head = _HEAD.pack
+
+PLAIN_BYTES = _HEAD.size
+"""Where the payload begins in a record without key and attributes; its timestamp ends there."""
+
 _U32 = Struct("<I")
 
 _TIMESTAMP, _KEY_COLUMN, _URGENT_COLUMN, _PAYLOAD = FIELDS

@@ -15,8 +15,6 @@ the next link what was lost with this one.
 from __future__ import annotations
 
 import asyncio
-import socket
-from threading import local
 from typing import Protocol, cast
 
 from quorumcast.auth.greetings import HANDSHAKE_BYTES
@@ -26,19 +24,10 @@ from quorumcast.core.ids import Party
 from quorumcast.core.messages import Message
 from quorumcast.runtime.bounds import Bounds
 from quorumcast.runtime.outbox import Outbox
+from quorumcast.runtime.sockets import keep_alive, read_buffer
 from quorumcast.wire.codec import Memo
 from quorumcast.wire.frames import LENGTH, Framer
 from quorumcast.wire.link import Opener, Sealer
-
-_KEEPALIVE_SECONDS = 15
-"""After this long without a byte the kernel asks whether the other host still is there."""
-
-
-_READ_BYTES = 256 * 1024
-"""What is read at once. One buffer serves all links of a thread: what was read is cut into frames
-before anything else is read. A private one would cost an idle link as much as all the rest."""
-
-_threads = local()
 
 
 class Outbound(Protocol):
@@ -160,7 +149,7 @@ class Link(asyncio.BufferedProtocol):
         self._transport = transport
         bounds = self._bounds
         transport.set_write_buffer_limits(high=bounds.pause_bytes)
-        _keep_alive(transport)
+        keep_alive(transport)
         self._alarm = self._loop.call_later(bounds.handshake_seconds, self._too_late)
         handshake = self._handshake = self._keeper.greet(self, transport)
         if isinstance(handshake, Initiator):
@@ -171,7 +160,7 @@ class Link(asyncio.BufferedProtocol):
         framer = self._framer
         room = framer.room() if framer is not None else None
         self._to_frame = room is not None
-        return room if room is not None else _shared_buffer()
+        return room if room is not None else read_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
         """Hand on what the peer says."""
@@ -183,7 +172,7 @@ class Link(asyncio.BufferedProtocol):
                 assert self._framer is not None
                 self._open_all(self._framer.filled(nbytes))
                 return
-            data = bytes(_shared_buffer()[:nbytes])
+            data = bytes(read_buffer()[:nbytes])
             if self._handshake is not None:
                 data = self._greeted(self._handshake, data)
             if data and self._framer is not None:
@@ -375,28 +364,3 @@ class Link(asyncio.BufferedProtocol):
             self.abort()
         else:
             self.close()  # with the word of farewell, if there is one
-
-
-def _shared_buffer() -> memoryview:
-    try:
-        return _threads.buffer
-    except AttributeError:
-        _threads.buffer = memoryview(bytearray(_READ_BYTES))
-        return _threads.buffer
-
-
-def _keep_alive(transport: asyncio.Transport) -> None:
-    """A host that vanished is noticed also where there is nothing to say to it."""
-    its_socket = transport.get_extra_info("socket")
-    if its_socket is None or its_socket.family not in (socket.AF_INET, socket.AF_INET6):
-        return
-    its_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (
-        ("TCP_KEEPIDLE", _KEEPALIVE_SECONDS),  # Linux
-        ("TCP_KEEPALIVE", _KEEPALIVE_SECONDS),  # macOS
-        ("TCP_KEEPINTVL", _KEEPALIVE_SECONDS // 3),
-        ("TCP_KEEPCNT", 3),
-    ):
-        option = getattr(socket, name, None)
-        if option is not None:
-            its_socket.setsockopt(socket.IPPROTO_TCP, option, value)

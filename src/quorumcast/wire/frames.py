@@ -17,6 +17,7 @@ A frame is handled whole, with its length, by everything here and in `link`.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from struct import Struct
 
 from quorumcast.auth.tags import TAG_BYTES
@@ -81,27 +82,17 @@ class Framer:
             raise ProtocolError(self.fault)
         if self._buffer is None:
             return self._cut(bytes(chunk))
-        frames: list[bytes | bytearray] = []
         missing = self._need - self._arrived
         view = memoryview(chunk)
         self._add(view[:missing])
-        if len(view) >= missing:
-            frames += self._whole()
-            rest = bytes(view[missing:])
-            if self._buffer is not None:  # it was the frame's length, and now that is known
-                frames += self.feed(rest)
-            elif rest:
-                frames += self._after(frames, rest)
+        if len(view) < missing:
+            return []
+        frames, rest = self._whole(), bytes(view[missing:])
+        if not frames:  # it was the length of a frame that was missing, and now it is known
+            return self.feed(rest)
+        with suppress(ProtocolError):  # which does not undo the frame before it
+            frames += self._cut(rest)
         return frames
-
-    def _after(self, frames: list[bytes | bytearray], rest: bytes) -> list[bytes | bytearray]:
-        """The frames behind others, which a fault behind them does not undo."""
-        try:
-            return self._cut(rest)
-        except ProtocolError:
-            if frames:
-                return []
-            raise
 
     # -- long frames ---------------------------------------------------------------------------
 

@@ -1,0 +1,46 @@
+"""What all connections have in common: one buffer to read to, and a way to notice a dead host."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from threading import local
+
+_KEEPALIVE_SECONDS = 15
+"""After this long without a byte the kernel asks whether the other host still is there."""
+
+_READ_BYTES = 256 * 1024
+"""What is read at once. One buffer serves all links of a thread: what was read is cut into frames
+before anything else is read. A private one would cost an idle link as much as all the rest."""
+
+_threads = local()
+
+
+def read_buffer() -> memoryview:
+    """This thread's buffer, for one read at a time.
+
+    >>> read_buffer().obj is read_buffer().obj
+    True
+    """
+    try:
+        return _threads.buffer
+    except AttributeError:
+        _threads.buffer = memoryview(bytearray(_READ_BYTES))
+        return _threads.buffer
+
+
+def keep_alive(transport: asyncio.Transport) -> None:
+    """A host that vanished is noticed also where there is nothing to say to it."""
+    its_socket = transport.get_extra_info("socket")
+    if its_socket is None or its_socket.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    its_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", _KEEPALIVE_SECONDS),  # Linux
+        ("TCP_KEEPALIVE", _KEEPALIVE_SECONDS),  # macOS
+        ("TCP_KEEPINTVL", _KEEPALIVE_SECONDS // 3),
+        ("TCP_KEEPCNT", 3),
+    ):
+        option = getattr(socket, name, None)
+        if option is not None:
+            its_socket.setsockopt(socket.IPPROTO_TCP, option, value)
