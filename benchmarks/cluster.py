@@ -23,6 +23,7 @@ import uvloop
 import quorumcast
 from quorumcast.runtime.folder import add_client, make_cluster
 from quorumcast.runtime.local import LocalCluster
+from quorumcast.runtime.memory import keep_memory
 
 TIMEOUT_SECONDS = 60.0
 
@@ -72,12 +73,8 @@ async def publish(file: Path, load: Load) -> float:
         else:
             table = pa.table({"payload": pa.array([payload] * load.batch, pa.binary())})
             began = time.time()
-            pending: list[asyncio.Task[object]] = []
             for _ in range(load.events // load.batch):
-                pending.append(asyncio.ensure_future(publisher.publish_batch(table)))
-                if len(pending) >= 32:
-                    await pending.pop(0)
-            await asyncio.gather(*pending)
+                await publisher.send_batch(table)
         await publisher.flush()
         return began
 
@@ -149,6 +146,7 @@ def run() -> list[tuple[str, str]]:
 
 
 if __name__ == "__main__":
+    keep_memory()
     if len(sys.argv) > 1:
         uvloop.run(read(sys.argv[1], sys.argv[2], int(sys.argv[3])))
     else:

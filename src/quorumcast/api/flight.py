@@ -29,8 +29,10 @@ class Flight:
 
     __slots__ = (
         "_confirmed",
+        "_level",
+        "_said",
         "_settled",
-        "ack",
+        "_ticket",
         "confirmed",
         "error",
         "noticed",
@@ -43,7 +45,9 @@ class Flight:
         self.patience = patience
         self.rows = 0
         self.size = 0
-        self.ack: Ack | None = None
+        self._said: Acknowledged | None = None
+        self._ticket = 0
+        self._level = ""
         self.confirmed = False
         self.error: QuorumcastError | None = None
         self.noticed = False
@@ -54,19 +58,28 @@ class Flight:
     @property
     def settled(self) -> bool:
         """Whether it is acknowledged, or failed."""
-        return self.ack is not None or self.error is not None
+        return self._said is not None or self.error is not None
+
+    @property
+    def ack(self) -> Ack | None:
+        """Its acknowledgement, if there is one; made when asked for, as most are not."""
+        said = self._said
+        if said is None:
+            return None
+        id = PublicationId.of(said.stream, said.position - (said.last - self._ticket))
+        return Ack(id, 0, said.replicas, self._level, self.confirmed, self.rows)
 
     def acknowledge(self, said: Acknowledged, ticket: int, level: str) -> bool:
         """Enough replicas hold it; returns whether that is news."""
-        fresh = not self.settled
+        fresh = self._said is None and self.error is None
         if fresh:
-            id = PublicationId.of(said.stream, said.position - (said.last - ticket))
-            self.ack = Ack(id, 0, said.replicas, level, said.confirmed, self.rows)
-            _wake(self._settled)
-        if said.confirmed and self.ack is not None and not self.confirmed:
+            self._said, self._ticket, self._level = said, ticket, level
+            if self._settled:
+                _wake(self._settled)
+        if said.confirmed and self._said is not None and not self.confirmed:
             self.confirmed = True
-            self.ack = msgspec.structs.replace(self.ack, confirmed=True)
-            _wake(self._confirmed)
+            if self._confirmed:
+                _wake(self._confirmed)
         return fresh
 
     def fail(self, error: QuorumcastError) -> bool:
@@ -82,7 +95,7 @@ class Flight:
 
     async def settle(self) -> None:
         """Wait until it is acknowledged, or raise why it is not."""
-        while self.ack is None:
+        while self._said is None:
             self.raise_failure()
             await _waiting(self._settled)
 

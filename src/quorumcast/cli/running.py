@@ -21,6 +21,7 @@ from quorumcast.core.errors import ConfigError
 from quorumcast.runtime.finding import find_cluster, remember_up
 from quorumcast.runtime.folder import make_cluster
 from quorumcast.runtime.local import LocalCluster
+from quorumcast.runtime.memory import keep_memory
 from quorumcast.runtime.server import Server
 from quorumcast.runtime.settings import CLUSTER_FILE
 from quorumcast.runtime.units import parse_duration
@@ -60,6 +61,7 @@ def replica(name: Names, cluster: Where = None) -> None:
 
 async def _serve(folder: Path, name: str) -> bool:
     """Until a signal or an order ends it; says whether it ended well."""
+    keep_memory()
     server = Server(folder, name)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -26,6 +26,8 @@ class Lane(IntEnum):
     NORMAL = 0
     URGENT = 1
 
+    __hash__ = int.__hash__  # equal to an int, so its hash is too; an enum's own is slow
+
 
 class Stream(NamedTuple):
     """Everything of a publication's id but its seq.

@@ -21,6 +21,7 @@ sound once this holds.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from struct import Struct, unpack_from
 
 from quorumcast.events.foreign import BodyError
@@ -73,12 +74,19 @@ def check(columns: Sequence[Column], body: bytes, start: int) -> int:
         raise BodyError(
             f"metadata of {size} bytes: use a multiple of 8, at most {most}, within the body"
         )
-    metadata = body[start : start + size]
+    end = start + size
+    return _check_metadata(tuple(columns), body[start:end], len(body) - end)
+
+
+@lru_cache(maxsize=64)
+def _check_metadata(columns: tuple[Column, ...], metadata: bytes, rest: int) -> int:
+    """The number of rows, if this can stand before a body of `rest` bytes; raises `BodyError`.
+
+    Batches of equal form have equal metadata, and most publishers send many of those.
+    """
     batch, body_length = _message(metadata)
-    if body_length != len(body) - start - size:
-        raise BodyError(
-            f"message claims a body of {body_length} bytes and has {len(body) - start - size}"
-        )
+    if body_length != rest:
+        raise BodyError(f"message claims a body of {body_length} bytes and has {rest}")
     return _batch(columns, metadata, batch, body_length)
 
 

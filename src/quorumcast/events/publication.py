@@ -270,7 +270,9 @@ def from_table(
     bodies: list[bytes] = []
     row = 0
     for start in range(0, table.num_rows, ROWS_AT_ONCE):
-        for given in table.slice(start, ROWS_AT_ONCE).combine_chunks().to_batches():
+        part = table.slice(start, ROWS_AT_ONCE) if table.num_rows > ROWS_AT_ONCE else table
+        batches_ = part.to_batches()
+        for given in batches_ if len(batches_) == 1 else part.combine_chunks().to_batches():
             bodies += _from_batch(schema, given, timestamp, max_bytes, row)
             row += given.num_rows
     return bodies
