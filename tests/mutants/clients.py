@@ -52,9 +52,9 @@ def unconfirmed_floor_confirms(_right: Any) -> Any:
 def body_taken_on_trust(_right: Any) -> Any:
     """A subscriber delivers the first body that it is sent, without computing its digest."""
 
-    def checked(self: Any, position: int, digest: bytes | None) -> bytes | None:
-        copies = self.copies.at(position)
-        return copies[0][1] if copies else None
+    def checked(self: Any, position: int, last: int) -> list[bytes]:
+        copies = self.copies.runs(position, last)
+        return copies[0][1] if copies else []
 
     return checked
 
