@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from quorumcast.core.errors import ProtocolError
 from quorumcast.core.limits import FRAME_BYTES
 from quorumcast.wire import HEADER_BYTES, Framer
+from quorumcast.wire.frames import SPARE_BYTES, Spares
 
 
 def frame(size: int, fill: int = 7) -> bytes:
@@ -83,13 +84,54 @@ def test_a_peer_not_yet_known_gets_shorter_frames() -> None:
         Framer(limit=100).feed(frame(97)[:4])
 
 
-def test_chunks_may_be_views_that_change_later() -> None:
+def test_frames_are_views_and_what_is_left_is_a_copy() -> None:
     shared = bytearray(frame(40) + frame(50)[:20])
     framer = Framer()
     (first,) = framer.feed(memoryview(shared))
-    shared[:] = bytes(len(shared))
     assert first == frame(40)
+    shared[:] = bytes(len(shared))
+    assert first == bytes(44)
     assert framer.feed(bytearray(frame(50)[20:])) == [frame(50)]
+
+
+def test_buffers_of_long_frames_are_used_again() -> None:
+    spares = Spares()
+    links = [Framer(spares=spares) for _ in range(3)]
+    places = set[int]()
+    for number in range(30):
+        whole, framer = frame(200_000 + number, number), links[number % 3]
+        assert framer.feed(whole[:150_000]) == []
+        room = framer.room()
+        assert room is not None
+        assert len(room) == len(whole) - 150_000
+        room[:] = whole[150_000:]
+        (found,) = framer.filled(len(room))
+        assert found == whole
+        assert isinstance(found, memoryview)
+        places.add(id(found.obj))
+        framer.done()
+    assert len(places) < 4
+    assert spares.kept_bytes <= SPARE_BYTES
+
+
+def test_a_frame_is_not_overwritten_before_it_is_done_with() -> None:
+    spares = Spares()
+    one, other = Framer(spares=spares), Framer(spares=spares)
+    for framer in (one, other):
+        framer.feed(frame(100_000)[:60_000])
+    (first,) = one.feed(frame(100_000)[60_000:])
+    (second,) = other.feed(frame(100_000, 9)[60_000:])
+    assert first == frame(100_000)
+    assert second == frame(100_000)[:60_000] + frame(100_000, 9)[60_000:]
+
+
+def test_few_spare_buffers_are_kept() -> None:
+    spares = Spares()
+    for _ in range(4):
+        taken = [spares.take(FRAME_BYTES // 4) for _ in range(4)]
+        for buffer in taken:
+            spares.give(buffer)
+        assert spares.kept_bytes <= SPARE_BYTES
 
 
 def test_an_announced_length_takes_no_memory_and_an_idle_link_none() -> None:

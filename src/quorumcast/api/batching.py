@@ -34,7 +34,7 @@ ATTRIBUTE_BYTES = 9
 """What Arrow may add for an attribute: eight bytes or an offset, and a bit."""
 
 
-TURN_BYTES = 128 * 1024
+TURN_BYTES = 1024 * 1024
 """What a publisher hands over before it lets the loop send it: a busy one never waits by itself."""
 
 FAILURES = 1024

@@ -24,9 +24,9 @@ from quorumcast.core.ids import Party
 from quorumcast.core.messages import Message
 from quorumcast.runtime.bounds import Bounds
 from quorumcast.runtime.outbox import Outbox
-from quorumcast.runtime.sockets import keep_alive, read_buffer
+from quorumcast.runtime.sockets import keep_alive, read_buffer, read_spares
 from quorumcast.wire.codec import Memo
-from quorumcast.wire.frames import LENGTH, Framer
+from quorumcast.wire.frames import LENGTH, Frame, Framer
 from quorumcast.wire.link import Opener, Sealer
 
 
@@ -172,9 +172,9 @@ class Link(asyncio.BufferedProtocol):
                 assert self._framer is not None
                 self._open_all(self._framer.filled(nbytes))
                 return
-            data = bytes(read_buffer()[:nbytes])
+            data = read_buffer()[:nbytes]
             if self._handshake is not None:
-                data = self._greeted(self._handshake, data)
+                data = memoryview(self._greeted(self._handshake, bytes(data)))
             if data and self._framer is not None:
                 self._open_all(self._framer.feed(data))
         except ProtocolError as error:
@@ -253,7 +253,7 @@ class Link(asyncio.BufferedProtocol):
         self.party, self.is_replica = established.party, established.is_replica
         self._sealer = Sealer(established.send_key)
         self._opener = Opener(established.receive_key)
-        self._framer = Framer(self._bounds.frame_bytes)
+        self._framer = Framer(self._bounds.frame_bytes, read_spares())
         self._handshake = None
         if self._alarm is not None:
             self._alarm.cancel()
@@ -271,7 +271,7 @@ class Link(asyncio.BufferedProtocol):
 
     # -- messages ------------------------------------------------------------------------------
 
-    def _open_all(self, frames: list[bytes | bytearray]) -> None:
+    def _open_all(self, frames: list[Frame]) -> None:
         framer, opener = self._framer, self._opener
         assert framer is not None
         assert opener is not None
@@ -279,6 +279,7 @@ class Link(asyncio.BufferedProtocol):
         try:
             for frame in frames:
                 messages += opener.open(frame)
+            framer.done()
         finally:  # a fault does not undo what was said before it
             if messages:
                 self._sink.received(self, messages)

@@ -6,6 +6,8 @@ import asyncio
 import socket
 from threading import local
 
+from quorumcast.wire.frames import Spares
+
 _KEEPALIVE_SECONDS = 15
 """After this long without a byte the kernel asks whether the other host still is there."""
 
@@ -14,6 +16,19 @@ _READ_BYTES = 256 * 1024
 before anything else is read. A private one would cost an idle link as much as all the rest."""
 
 _threads = local()
+
+
+def read_spares() -> Spares:
+    """This thread's buffers for long frames.
+
+    >>> read_spares() is read_spares()
+    True
+    """
+    try:
+        return _threads.spares
+    except AttributeError:
+        _threads.spares = Spares()
+        return _threads.spares
 
 
 def read_buffer() -> memoryview:

@@ -19,7 +19,7 @@ from quorumcast.core.errors import AuthError, ProtocolError
 from quorumcast.core.limits import FRAME_BYTES
 from quorumcast.core.messages import Message
 from quorumcast.wire.codec import VERSION_BYTE, Encoded, Memo, decode_payload, encode_message
-from quorumcast.wire.frames import HEADER, HEADER_BYTES, LENGTH
+from quorumcast.wire.frames import HEADER, HEADER_BYTES, LENGTH, Frame
 
 _KEY_BYTES = 32
 
@@ -155,7 +155,7 @@ class Opener:
         self._seen = 1
         """Bit i: frame `highest - i` was taken; frame 0 does not exist and counts as taken."""
 
-    def open(self, frame: bytes | bytearray) -> list[Message]:
+    def open(self, frame: Frame) -> list[Message]:
         """The messages of a whole frame, or `ProtocolError` (`AuthError`: tag, counter)."""
         size = len(frame)
         if not HEADER_BYTES <= size <= FRAME_BYTES:
