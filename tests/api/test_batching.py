@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from quorumcast.api import NoQuorum, QuorumcastError
-from quorumcast.api.batching import FAILURES, Batching, Budget, Gathering
+from quorumcast.api.batching import (
+    FAILURES,
+    PUBLICATION_BYTES,
+    TURN_BYTES,
+    Batching,
+    Budget,
+    Gathering,
+)
 from quorumcast.core.ids import Lane, Stream
 from quorumcast.core.outcomes import Acknowledged, OutcomeUnknown, Ticket
 from quorumcast.events import BadPublication, Event, read
@@ -197,8 +204,10 @@ def test_a_session_that_ended_makes_outcomes_unknown() -> None:
 def test_a_publisher_that_never_waits_lets_the_loop_send(batch_events: int) -> None:
     async def scenario() -> None:
         async with LocalCluster().client() as qc:
-            alerts = await qc.publisher("alerts", batch_events=batch_events)
-            handles = [await alerts.send(bytes(100)) for _ in range(30_000)]
+            limits = {"batch_events": batch_events, "buffer_bytes": 2**30}
+            alerts = await qc.publisher("alerts", **limits)
+            count = 16 * TURN_BYTES // (100 + PUBLICATION_BYTES // batch_events)
+            handles = [await alerts.send(bytes(100)) for _ in range(count)]
             assert handles[0].done
 
     run(scenario)
@@ -207,8 +216,9 @@ def test_a_publisher_that_never_waits_lets_the_loop_send(batch_events: int) -> N
 def test_batches_that_follow_each_other_let_the_loop_send() -> None:
     async def scenario() -> None:
         async with LocalCluster().client() as qc:
-            alerts = await qc.publisher("alerts")
-            sent = [await alerts.send_batch([{"payload": bytes(200_000)}]) for _ in range(20)]
+            alerts = await qc.publisher("alerts", buffer_bytes=2**30)
+            size = TURN_BYTES // 4
+            sent = [await alerts.send_batch([{"payload": bytes(size)}]) for _ in range(64)]
             assert sent[0][0].done
 
     run(scenario)

@@ -34,8 +34,12 @@ ATTRIBUTE_BYTES = 9
 """What Arrow may add for an attribute: eight bytes or an offset, and a bit."""
 
 
-TURN_BYTES = 1024 * 1024
-"""What a publisher hands over before it lets the loop send it: a busy one never waits by itself."""
+TURN_BYTES = 2**20
+"""What a publisher hands over before it lets the loop send it: a busy one never waits by itself.
+Much at a time costs all parties less; more than this does not fit the caches of a processor."""
+
+PUBLICATION_BYTES = 1024
+"""What a publication counts for in a turn besides its size: small ones cost their number."""
 
 FAILURES = 1024
 """Failed publications that are remembered until somebody asks: the first ones tell the story."""
@@ -80,7 +84,7 @@ class Budget:
     def __init__(self, size: int) -> None:
         self.left = size
         self.launched = 0
-        """Bytes that were published since the loop last had its turn."""
+        """What was published since the loop last had its turn, in bytes."""
 
 
 class Gathering:
@@ -232,7 +236,7 @@ class Gathering:
 
     def _launch(self, body: bytes, flight: Flight) -> None:
         self._unsettled += 1
-        self._budget.launched += flight.size
+        self._budget.launched += flight.size + PUBLICATION_BYTES
         try:
             ticket = self._publish(body, self._lane)
         except QuorumcastError as error:

@@ -14,7 +14,16 @@ from quorumcast.api.cursor import Next
 from quorumcast.api.received import PublicationId, Received
 from quorumcast.core.ids import Stream
 from quorumcast.core.outcomes import Delivery
-from quorumcast.events import BadPublication, Event, Publication, Schema, Value, is_record, read
+from quorumcast.events import (
+    BadPublication,
+    Event,
+    Publication,
+    Schema,
+    Value,
+    is_record,
+    read,
+    read_all,
+)
 
 _NOTHING: Mapping[str, Value] = {}
 
@@ -140,8 +149,8 @@ def items_of(schema: Schema, delivery: Delivery) -> Iterator[Batch | Singles]:
             yield Singles(schema, stream, seq, bodies, vouched)
             seq += len(bodies)
         else:
-            for body in bodies:
-                yield Batch(stream, seq, read(schema, body), vouched)
+            for content in read_all(schema, bodies):
+                yield Batch(stream, seq, content, vouched)
                 seq += 1
 
 

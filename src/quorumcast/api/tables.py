@@ -43,6 +43,9 @@ _NUMBERS = (("seq", "int64"), ("row", "int32"))
 _LANES = {lane: lane.name.lower() for lane in Lane}
 _I64 = Struct("=q").pack
 
+_PIECE_ROWS = 4096
+"""Rows of the pieces that columns of one value are made of; a session's name takes 68 bytes."""
+
 
 def table_schema(schema: Schema) -> ArrowSchema:
     """The columns of a table of received events.
@@ -89,6 +92,19 @@ def _without(table: ArrowTable, oldest: float, passed: Callable[[int, float], No
     return kept
 
 
+def _repeated(kind: str, value: object, count: int) -> ArrowArray:
+    """A column of one value: one short piece, which is kept, as often as it takes."""
+    pa, piece = pyarrow(), _piece(kind, value)
+    whole, rest = divmod(count, _PIECE_ROWS)
+    return pa.chunked_array([*[piece] * whole, piece.slice(0, rest)])
+
+
+@lru_cache(maxsize=64)
+def _piece(kind: str, value: object) -> ArrowArray:
+    pa = pyarrow()
+    return pa.repeat(pa.scalar(value, arrow_type(kind)), _PIECE_ROWS)
+
+
 class _Block(NamedTuple):
     """Rows of one stream that were vouched for alike."""
 
@@ -104,8 +120,8 @@ class _Block(NamedTuple):
         """The rows with all columns; constant ones are made at once for the whole block."""
         pa, stream, count = pyarrow(), self.stream, len(self.seqs)
         named = (stream.channel, stream.publisher, stream.session.hex(), _LANES[stream.lane])
-        before = [pa.repeat(pa.scalar(each, arrow_type("string")), count) for each in named]
-        votes = pa.repeat(pa.scalar(self.vouched.votes, arrow_type("int32")), count)
+        before = [_repeated("string", each, count) for each in named]
+        votes = _repeated("int32", self.vouched.votes, count)
         error = pa.nulls(count, arrow_type("string"))
         if self.error is not None:
             error = pa.array([self.error], arrow_type("string"))

@@ -18,6 +18,7 @@ from quorumcast.events.publication import (
     from_table,
     is_record,
     read,
+    read_all,
     read_records,
 )
 from quorumcast.events.schema import Schema
@@ -35,5 +36,6 @@ __all__ = [
     "from_table",
     "is_record",
     "read",
+    "read_all",
     "read_records",
 ]

@@ -154,6 +154,10 @@ class PyArrow(Protocol):
         """Values as an array."""
         ...
 
+    def chunked_array(self, arrays: Sequence[ArrowArray], /) -> ArrowArray:
+        """Arrays one behind the other, without a copy."""
+        ...
+
     def concat_tables(self, tables: Iterable[ArrowTable]) -> ArrowTable:
         """Tables one below the other, without a copy."""
         ...

@@ -48,6 +48,43 @@ def decode(schema: Schema, body: bytes) -> ArrowBatch:
     >>> decode(Schema(), body).num_rows
     2
     """
+    batch = _decode(schema, body)
+    for place, column in enumerate(schema.columns):
+        if column.type.name == "timestamp":
+            _check_times(column.name, batch.column(place))
+    return batch
+
+
+def decode_all(schema: Schema, bodies: Sequence[bytes]) -> list[ArrowBatch | BodyError]:
+    """Each body's record batch as `decode` has it, or its error; times are looked at together.
+
+    >>> from quorumcast.events.columns import from_events
+    >>> batch = from_events(Schema(), [Event(b"a", timestamp=1), Event(b"b", timestamp=2)])
+    >>> good, bad = decode_all(Schema(), [*encode_batch(Schema(), batch, 1000), b"?"])
+    >>> good.num_rows, str(bad)
+    (2, 'batch of 1 bytes is shorter than its head of 8')
+    """
+    found: list[ArrowBatch | BodyError] = []
+    for body in bodies:
+        try:
+            found.append(_decode(schema, body))
+        except BodyError as error:
+            found.append(error)
+    good = [each for each in found if not isinstance(each, BodyError)]
+    if good and not _times_fit(schema, good):
+        return [_decoded(schema, body) for body in bodies]
+    return found
+
+
+def _decoded(schema: Schema, body: bytes) -> ArrowBatch | BodyError:
+    try:
+        return decode(schema, body)
+    except BodyError as error:
+        return error
+
+
+def _decode(schema: Schema, body: bytes) -> ArrowBatch:
+    """All that `decode` checks but the range of times."""
     if len(body) < _HEAD.size:
         raise BodyError(f"batch of {len(body)} bytes is shorter than its head of {_HEAD.size}")
     _, zeros, check = _HEAD.unpack_from(body)
@@ -65,10 +102,18 @@ def decode(schema: Schema, body: bytes) -> ArrowBatch:
         batch.validate(full=True)
     except (pa.ArrowException, OSError, EOFError) as error:
         raise BodyError(f"Arrow: {error}") from None
+    return batch
+
+
+def _times_fit(schema: Schema, found: list[ArrowBatch]) -> bool:
+    table = pyarrow().Table.from_batches(found)
     for place, column in enumerate(schema.columns):
         if column.type.name == "timestamp":
-            _check_times(column.name, batch.column(place))
-    return batch
+            try:
+                _check_times(column.name, table.column(place))
+            except BodyError:
+                return False
+    return True
 
 
 def _check_times(name: str, array: ArrowArray) -> None:
@@ -84,8 +129,8 @@ def time_range(array: ArrowArray) -> tuple[Any, Any]:
     (3, 5)
     """
     function = pyarrow().compute.get_function("min_max")  # half the time of compute.min_max
-    found = function.call([array.view(arrow_type("int64"))])
-    return found["min"].as_py(), found["max"].as_py()
+    found = function.call([array])
+    return found["min"].value, found["max"].value
 
 
 def plain(batch: ArrowBatch) -> list[ArrowArray]:

@@ -11,6 +11,7 @@ missing urgent is False, a missing timestamp is the caller's; a null in one of t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from reprlib import repr as short_repr
 from struct import error as StructError  # noqa: N812
 from struct import pack
@@ -25,6 +26,9 @@ from quorumcast.events.schema import FIELDS, Schema
 from quorumcast.events.values import TIMESTAMP_LEAST, TIMESTAMP_MOST, Column
 
 _FIELD_NAMES = frozenset(column.name for column in FIELDS)
+
+_SHORT_ROWS = 10_000
+"""Columns of one value are kept for batches up to this."""
 
 # -- from events -------------------------------------------------------------------------------
 
@@ -143,23 +147,41 @@ def from_batch(schema: Schema, batch: ArrowBatch, timestamp: Any, first_row: int
     pa = pyarrow()
     given = dict(zip(batch.schema.names, batch.columns, strict=True))
     rows = batch.num_rows
-    missing = {"payload": b"", "urgent": False, "timestamp": timestamp}
+    missing = {"payload": b"", "urgent": False}
     arrays: list[ArrowArray] = []
     for column in schema.columns:
         target = arrow_type(column.type.name)
         if column.name in given:
             array = _convert(column, given[column.name], target, first_row)
         elif column.nullable:
-            array = pa.nulls(rows, target)
+            array = _constant(column.type.name, None, rows)
+        elif column.name == "timestamp":
+            array = pa.repeat(pa.scalar(column.value(timestamp), target), rows)
         else:
-            value = column.value(missing[column.name])
-            array = pa.repeat(pa.scalar(value, target), rows)
+            array = _constant(column.type.name, missing[column.name], rows)
         arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, schema=schema.arrow)
 
 
+def _constant(kind: str, value: object, rows: int) -> ArrowArray:
+    """A column of one value; that of a batch of usual length is made once."""
+    make = _short_constant if rows <= _SHORT_ROWS else _make_constant
+    return make(kind, value, rows)
+
+
+def _make_constant(kind: str, value: object, rows: int) -> ArrowArray:
+    pa, target = pyarrow(), arrow_type(kind)
+    return pa.nulls(rows, target) if value is None else pa.repeat(pa.scalar(value, target), rows)
+
+
+_short_constant = lru_cache(maxsize=32)(_make_constant)
+
+
 def _convert(column: Column, array: ArrowArray, target: ArrowType, first_row: int) -> ArrowArray:
     pa = pyarrow()
+    nulls = array.null_count and not column.nullable
+    if array.type == target and not nulls and column.type.name != "timestamp":
+        return array
     if pa.types.is_dictionary(array.type):  # first: a dictionary may hold nulls of its own
         array = array.dictionary_decode()
     if array.null_count and not column.nullable:

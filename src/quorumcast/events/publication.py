@@ -106,9 +106,9 @@ class _OfRecord(Publication):
 class _OfBatch(Publication):
     __slots__ = ("_batch", "_plain")
 
-    def __init__(self, schema: Schema, body: bytes) -> None:
+    def __init__(self, schema: Schema, body: bytes, batch: ArrowBatch | None = None) -> None:
         super().__init__(schema, body)
-        self._batch = batches.decode(schema, body)
+        self._batch = batches.decode(schema, body) if batch is None else batch
         self._plain: list[ArrowArray] | None = None
 
     @property
@@ -131,7 +131,11 @@ class _OfBatch(Publication):
 
 
 _RECORD_FORM = bytes((RECORD,))
+_BATCH_FORM = bytes((BATCH,))
 _PLAIN_RECORD = bytes((RECORD, 0))
+
+_TOGETHER = 3
+"""Batches that are worth looking at together."""
 
 _FORMS: dict[int, type[_OfRecord | _OfBatch]] = {RECORD: _OfRecord, BATCH: _OfBatch}
 
@@ -151,6 +155,28 @@ def read(schema: Schema, body: bytes) -> Publication | BadPublication:
         return form(schema, body)
     except BodyError as error:
         return BadPublication(str(error)[:REASON_BYTES], body)
+
+
+def read_all(schema: Schema, bodies: Sequence[bytes]) -> list[Publication | BadPublication]:
+    """What `read` says of each body; batches of one publisher in much less time.
+
+    >>> bodies = build_batch(Schema(), [{"payload": b"a"}, {"payload": b"b"}], timestamp=1)
+    >>> [len(each) for each in read_all(Schema(), [*bodies, *bodies])]
+    [2, 2]
+    """
+    if len(bodies) < _TOGETHER or not all(map(_may_be_batch, bodies)):
+        return [read(schema, body) for body in bodies]
+    found = batches.decode_all(schema, bodies)
+    return [
+        BadPublication(str(each)[:REASON_BYTES], body)
+        if isinstance(each, BodyError)
+        else _OfBatch(schema, body, each)
+        for body, each in zip(bodies, found, strict=True)
+    ]
+
+
+def _may_be_batch(body: bytes) -> bool:
+    return body[:1] == _BATCH_FORM and len(body) <= BODY_BYTES
 
 
 def is_record(body: bytes) -> bool:
