@@ -6,7 +6,8 @@ from quorumcast.broker.arrivals import Arrivals
 from quorumcast.core.ids import Lane
 from quorumcast.core.limits import GATHERED_PUBLICATIONS
 from quorumcast.core.machine import Out
-from quorumcast.core.messages import Publish
+from quorumcast.core.messages import AskBodies, AskVotes, Publish
+from tests.broadcast.cast import said
 from tests.broker.bench import Bench
 from tests.scenarios.story import Story
 
@@ -79,3 +80,24 @@ def test_what_is_gathered_is_bounded() -> None:
     assert sum(len(run.bodies) for run in gathered.runs) >= GATHERED_PUBLICATIONS
     gathered.arrivals.flush()
     assert sum(len(run.bodies) for run in gathered.runs) == GATHERED_PUBLICATIONS + 5
+
+
+def test_what_arrives_when_patience_ends_was_on_its_way() -> None:
+    """A replica that had to wait for the processor asks nobody for what its publisher sent."""
+    bench = Bench(protocol="bracha")
+    session = bench.opens()
+    bench.say("r2 r3", session.held("ABC"))
+    patience = bench.timer
+    assert patience is not None
+    bench.now = patience
+    bench.replica.at(bench.now)
+    bench.replica.step("probe", session.publish("ABC"))
+    bench.replica.tick()
+    ready = bench.turn()
+    assert not said(ready, AskVotes)
+    assert not said(ready, AskBodies)
+
+    late = Bench(protocol="bracha")
+    late.opens()
+    late.say("r2 r3", session.held("ABC"))
+    assert said(late.until(1.0), AskVotes) or said(late.until(2.0), AskBodies)

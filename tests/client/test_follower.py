@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from quorumcast.core.evidence import Weight
@@ -195,6 +197,25 @@ def test_behind_f_plus_1_heads_it_asks_everybody_for_votes() -> None:
     ready = reader.until(0.5)
     assert asked(ready, AskVotes) == ALL.split()
     assert said(ready, AskVotes, "r3")[0] == story.ask_votes(1)
+
+
+def test_what_comes_when_patience_ends_was_on_its_way() -> None:
+    reader, story = told()
+    reader.deliver(story, "A")
+    reader.lists("r1 r2", story.head(3), counter=1)
+    assert reader.timer is not None
+    reader.now = reader.timer
+
+    def hear(machine: Any) -> None:
+        for replica in ("r1", "r2", "r3"):
+            machine.step(replica, story.held("BC", first=2))
+            machine.step(replica, story.bodies("BC", first=2))
+        machine.tick()
+
+    ready = reader.do(hear)
+    assert reader.read() == "ABC"
+    assert not asked(ready, AskVotes)
+    assert not asked(ready, AskBodies)
 
 
 def test_one_replicas_head_is_no_reason_to_ask() -> None:

@@ -213,7 +213,7 @@ def test_a_later_ready_moves_or_cancels_the_timer() -> None:
         time = 100.0001
         office.driver.received(one, [ASK])  # due now, within what a loop's timer may be early
         await office.diary.until("ready")
-        assert office.diary.take() == ["at", "tick", ("step", "r1"), "ready"]
+        assert office.diary.take() == ["at", ("step", "r1"), "tick", "ready"]
         time = 100.5  # ready() said None: no tick any more
         office.driver.received(one, [ASK])
         await office.diary.until("ready")

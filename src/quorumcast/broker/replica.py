@@ -142,7 +142,9 @@ class Replica:
         self.out.reject(sender, reason)
 
     def tick(self) -> None:
-        """Do what is due."""
+        """Do what is due, after what arrived in this very turn was taken in."""
+        for desk in self.desks.values():
+            desk.arrivals.flush()
         for key in self.agenda.due(self.replicas.now):
             owner, name = key
             if name == "tell":

@@ -186,8 +186,8 @@ class Reader(Subscriber):
         subscription = self._subscriptions.get(stream.channel)
         return subscription is not None and subscription.matches(stream)
 
-    def ready(self) -> Ready:
-        """All that follows from this turn; channels that are held are settled later."""
+    def settle(self) -> None:
+        """Draw the conclusions of what came so far; channels that are held are settled later."""
         readings = [
             self._subscriptions[channel].reading
             for channel in self._held
@@ -196,10 +196,14 @@ class Reader(Subscriber):
         waiting = [(reading, reading.touched) for reading in readings]
         for reading in readings:
             reading.touched = {}
-        ready = super().ready()
+        super().settle()
         for reading, touched in waiting:
             touched.update(reading.touched)
             reading.touched = touched
+
+    def ready(self) -> Ready:
+        """All that follows from this turn."""
+        ready = super().ready()
         for channel in [name for name in self._beginning if self._in_force(name)]:
             del self._beginning[channel]
             ready.deliveries.append(Subscribed(channel))

@@ -217,7 +217,8 @@ class Subscriber:
             handler(follower, sender, message)
 
     def tick(self) -> None:
-        """Pull what is missing; list again."""
+        """Pull what is missing, and did not come in this very turn; list again."""
+        self.settle()
         for owner, name in self.agenda.due(self._now):
             if name == "pull":
                 owner.pulling.pull()
@@ -232,6 +233,11 @@ class Subscriber:
 
     def ready(self) -> Ready:
         """All that follows from this turn."""
+        self.settle()
+        return self.out.take(self.agenda.next)
+
+    def settle(self) -> None:
+        """Draw the conclusions of what came so far."""
         for subscription in self._subscriptions.values():
             touched = subscription.reading.touched
             while touched:
@@ -239,7 +245,6 @@ class Subscriber:
                 del touched[follower]
                 follower.settle()
                 self._rest(subscription, follower)
-        return self.out.take(self.agenda.next)
 
     # -- listing and subscribing ---------------------------------------------------------------
 

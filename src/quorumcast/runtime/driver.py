@@ -1,7 +1,8 @@
 """One machine on one event loop: inputs as they come, one turn per iteration of the loop.
 
-Upon the first input of an iteration a turn begins: the machine is told the time, and `tick` if it
-is due. Everything that arrives until the loop comes round belongs to it. Then, in this order:
+Upon the first input of an iteration a turn begins: the machine is told the time. Everything that
+arrives until the loop comes round belongs to it. Then, in this order: `tick`, if it is due (a
+process that had to wait for the processor finds timers due and what they wait for on its sockets);
 `ready()`; its records are committed; its messages are sent; what it wants to read is noted, and
 answered in a later turn; deliveries, outcomes, rejections and evidence are handed out. Nothing
 leaves that depends on something not yet stored.
@@ -81,6 +82,7 @@ class Driver:
         self._clock = clock
         self._now = clock()
         self._begun = False
+        self._due = False
         self._stopped = False
         self._over = asyncio.Event()
         self._reads: deque[Read] = deque()
@@ -171,11 +173,9 @@ class Driver:
         ring = self._ring
         if ring is not None and ring <= now + _EARLY_SECONDS:
             self._ring = None
+            self._due = True
             now = self._now = max(now, ring)
-            self.machine.at(now)
-            self.machine.tick()
-        else:
-            self.machine.at(now)
+        self.machine.at(now)
 
     def _turn(self) -> None:
         """Hand out what follows from the inputs since the last turn."""
@@ -183,6 +183,9 @@ class Driver:
             return
         self._begun = False
         try:
+            if self._due:
+                self._due = False
+                self.machine.tick()
             ready = self.machine.ready()
             if ready.records:
                 assert self._storage is not None, f"{self.machine.me} has no storage"
