@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorumcast.core.evidence import Weight
-from quorumcast.core.limits import READ_BYTES
+from quorumcast.core.limits import MESSAGE_BYTES
 from quorumcast.core.machine import Ready
 from quorumcast.core.messages import (
     AskBodies,
@@ -84,7 +84,7 @@ def test_credit_of_one_replica_is_bounded_by_the_window() -> None:
 def test_large_publications_go_in_several_messages() -> None:
     writer = Writer()
     writer.greet()
-    bodies = [bytes([number]) * (READ_BYTES // 2 - 100) for number in range(5)]
+    bodies = [bytes([number]) * (MESSAGE_BYTES // 2 - 100) for number in range(5)]
     ready = writer.do(lambda machine: [machine.publish(CHANNEL, body) for body in bodies])
     ready = writer.accept(writer.story(ready))
     runs = said(ready, Publish, "r1")

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumcast.core.errors import AuthError, ProtocolError
-from quorumcast.core.limits import BODY_BYTES, FRAME_BYTES
+from quorumcast.core.limits import BODY_BYTES, FRAME_BYTES, USUAL_FRAME_BYTES
 from quorumcast.core.messages import AskHeads, Bodies, Message, Publish
 from quorumcast.wire import (
+    HEADER_BYTES,
     Framer,
     Memo,
     Opener,
@@ -329,11 +330,20 @@ def test_groups_are_as_full_as_they_can_be() -> None:
     assert split([], 100) == []
 
 
-def test_two_bodies_of_half_a_frame_go_out_in_two_frames() -> None:
+def test_usual_frames_are_read_at_once() -> None:
+    said: list[Message] = [Publish(STREAM, 1 + at, (bytes(60_000),)) for at in range(10)]
+    sealed = Sealer(KEY).seal_all(said)
+    assert max(map(len, sealed)) <= USUAL_FRAME_BYTES + HEADER_BYTES + 1
+    assert len(sealed) == 4
+    opener = Opener(KEY)
+    assert [message for frame in sealed for message in opener.open(frame)] == said
+
+
+def test_a_long_body_has_a_frame_for_itself() -> None:
     body = bytes(BODY_BYTES)
     said: list[Message] = [Publish(STREAM, 1, (body,)), Publish(STREAM, 2, (body,)), *number(1)]
     sealed = Sealer(KEY).seal_all(said)
-    assert len(sealed) == 2
+    assert len(sealed) == 3
     assert max(map(len, sealed)) <= FRAME_BYTES
     opener = Opener(KEY)
     assert [message for frame in sealed for message in opener.open(frame)] == said

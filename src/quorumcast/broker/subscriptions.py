@@ -20,6 +20,7 @@ from quorumcast.core.ids import Lane, Party, Stream
 from quorumcast.core.limits import (
     CLIENTS,
     FOLLOWED_STREAMS,
+    MESSAGE_BYTES,
     READ_BYTES,
     READ_POSITIONS,
     ROTATE_POSITIONS,
@@ -258,7 +259,7 @@ class Subscriptions:
             end = min(last, block * ROTATE_POSITIONS + ROTATE_POSITIONS - 1)
             count = end - first + 1
             if (self._index - block) % self._n <= self._f:
-                for at, to in portions(bodies[:count], READ_BYTES):
+                for at, to in portions(bodies[:count], MESSAGE_BYTES):
                     sent.append(
                         Bodies(stream, first + at, bodies[at:to], signatures[at * S : to * S])
                     )

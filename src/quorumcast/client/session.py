@@ -22,7 +22,7 @@ from quorumcast.core.evidence import Evidence, Weight
 from quorumcast.core.ids import Cluster, Opening, Party, Position, Stream
 from quorumcast.core.limits import (
     EVIDENCE_PER_STREAM,
-    READ_BYTES,
+    MESSAGE_BYTES,
     READ_POSITIONS,
     REPEAT_MOST_SECONDS,
     REPEAT_SECONDS,
@@ -175,7 +175,9 @@ class Session:
         """Publications of at most a chunk's bytes each."""
         start = first - self.path.base.seq - 1
         bodies = [self._bodies[index] for index in range(start, start + last + 1 - first)]
-        return [self._publish(first + at, bodies[at:to]) for at, to in portions(bodies, READ_BYTES)]
+        return [
+            self._publish(first + at, bodies[at:to]) for at, to in portions(bodies, MESSAGE_BYTES)
+        ]
 
     def _publish(self, first: int, bodies: list[bytes]) -> Publish:
         return Publish(self.stream, first, tuple(bodies), self._signed(first, len(bodies)))

@@ -11,6 +11,13 @@ from __future__ import annotations
 FRAME_BYTES = 16 * 2**20
 """A frame. Large enough for one maximal body and its header; what a decoder may allocate."""
 
+MESSAGE_BYTES = 192 * 1024
+"""Bodies in one message, if there are several: what is read from a socket at once holds a frame of
+it, and a processor's cache does."""
+
+USUAL_FRAME_BYTES = 224 * 1024
+"""A frame of several messages. What is longer is one message with a long body."""
+
 BODY_BYTES = 8 * 2**20
 """A publication's body. Half a frame, so that a body and a turn's statements fit together."""
 

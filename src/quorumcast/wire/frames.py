@@ -89,7 +89,7 @@ class Framer:
     """Cuts what arrives on a link, in pieces of any size, into frames.
 
     It holds the bytes of one unfinished frame and nothing else: nothing when the link is idle,
-    and no more than four times what has arrived, whatever length was announced. A long frame is
+    and no more than eight times what has arrived, whatever length was announced. A long frame is
     not copied where `room` is used: the rest of it is then read to the place where it belongs.
 
     Frames are views: of the chunk, or of a buffer that `done` gives back. Whoever wants to keep one
@@ -179,7 +179,7 @@ class Framer:
 
     def _grow(self, buffer: bytearray, more: int) -> bytearray:
         """Make room for so many more bytes, and for some behind them."""
-        size = min(self._need, 2 * (self._arrived + more))
+        size = min(self._need, 4 * (self._arrived + more))
         bigger = bytearray(size) if self._spares is None else self._spares.take(size)
         bigger[: self._arrived] = memoryview(buffer)[: self._arrived]
         if self._spares is not None:

@@ -16,7 +16,7 @@ from struct import Struct
 
 from quorumcast.auth.tags import check_tag, tag
 from quorumcast.core.errors import AuthError, ProtocolError
-from quorumcast.core.limits import FRAME_BYTES
+from quorumcast.core.limits import FRAME_BYTES, USUAL_FRAME_BYTES
 from quorumcast.core.messages import Message
 from quorumcast.wire.codec import VERSION_BYTE, Encoded, Memo, decode_payload, encode_message
 from quorumcast.wire.frames import HEADER, HEADER_BYTES, LENGTH, Frame
@@ -34,14 +34,16 @@ _PAYLOAD_LENGTH_AT = HEADER_BYTES - 4
 def split(messages: Iterable[Encoded], limit: int) -> list[list[Encoded]]:
     """Encoded messages in groups, in order, each of which fits a frame of `limit` bytes.
 
-    A message that is larger than a frame is our own bug: whoever makes runs bounds them.
+    A message that is larger than a usual frame has one for itself; one that is larger than a frame
+    is our own bug: whoever makes runs bounds them.
 
     >>> from quorumcast.core.messages import AskHeads
     >>> encoded = [encode_message(AskHeads("alerts", since)) for since in range(5)]
     >>> [len(group) for group in split(encoded, 65)]
     [2, 2, 1]
     """
-    room = limit - HEADER_BYTES - len(VERSION_BYTE)
+    most = limit - HEADER_BYTES - len(VERSION_BYTE)
+    room = min(most, USUAL_FRAME_BYTES)
     groups: list[list[Encoded]] = []
     group: list[Encoded] = []
     left = 0
@@ -49,7 +51,7 @@ def split(messages: Iterable[Encoded], limit: int) -> list[list[Encoded]]:
         message, data, detached = encoded
         size = len(data) + sum(map(len, detached)) if detached else len(data)
         if size > left:
-            assert size <= room, f"{type(message).__name__} of {size} bytes, a frame takes {room}"
+            assert size <= most, f"{type(message).__name__} of {size} bytes, a frame takes {most}"
             group = []
             groups.append(group)
             left = room
