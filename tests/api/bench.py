@@ -117,6 +117,9 @@ class End:
         if self.open and self.other is not None:
             self.loop.call_soon(self.other.arrive, list(messages))
 
+    def flush(self) -> None:
+        pass
+
     def arrive(self, messages: list[Message]) -> None:
         if self.open:
             self.driver.received(self, messages)

@@ -117,6 +117,9 @@ class End:
         assert memo is not None
         self.diary.note("send", self.party, len(messages))
 
+    def flush(self) -> None:
+        pass
+
     def close(self) -> None:
         self.closed = True
 

@@ -202,10 +202,14 @@ class Driver:
     def _send(self, messages: dict[Party, list[Message]]) -> None:
         memo: Memo = {}
         links = self.links
+        spoken: list[Outbound] = []
         for party, said in messages.items():
             link = links.get(party)
             if link is not None and said:
                 link.send(said, memo)
+                spoken.append(link)
+        for link in spoken:  # all is said that this turn has to say: who waits, waits no longer
+            link.flush()
 
     def _hand_out(self, ready: Ready) -> None:
         """Tell the users; they may call the machine, which begins the next turn."""

@@ -40,6 +40,10 @@ class Outbound(Protocol):
         """Say this; all of a turn of the loop goes out in one write."""
         ...
 
+    def flush(self) -> None:
+        """Write what was said now, not at the end of this turn of the loop."""
+        ...
+
     def close(self) -> None:
         """Hand out what was sent, then end the connection."""
         ...
@@ -292,10 +296,11 @@ class Link(asyncio.BufferedProtocol):
         if sealer is None or transport is None or transport.is_closing():
             return
         if not self._out:
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
         self._out += sealer.seal_pieces(messages, memo)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what was said."""
         out, transport = self._out, self._transport
         if not out or transport is None or transport.is_closing():
             return
@@ -341,7 +346,7 @@ class Link(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        self._flush()
+        self.flush()
         transport.close()
         if self._alarm is not None:
             self._alarm.cancel()
