@@ -72,9 +72,9 @@ class Screen:
         if showcase.seconds is not None:
             when = f"{elapsed} of {showcase.seconds:g} s"
         n, f = len(showcase.local.names), showcase.local.cluster.manifest.faults
-        head = Text("quorumcast demo", "bold")
-        head.append(f"  {n} replicas on this machine, {f} may lie or fail", "not bold")
-        return head.append(f"{when:>{max(1, width - len(head))}}", "not bold")
+        what = f"  {n} replicas on this machine, {f} may lie or fail"
+        head = Text.assemble(("quorumcast demo", "bold"), what)
+        return head.append(f"{when:>{max(1, width - len(head))}}")
 
     def _throughput(self) -> Iterator[Text]:
         showcase = self._showcase
@@ -127,8 +127,7 @@ class Screen:
                 line.append(f"{metric:<13}", "cyan")
                 line.append(f"{readings.get(metric, ''):<{_CELL - 13}}")
             yield line
-        line = Text(f"{'log':<13}", "cyan")
-        yield line.append(self._showcase.log_line)
+        yield Text.assemble((f"{'log':<13}", "cyan"), self._showcase.log_line)
 
     def _notes(self, rows: int) -> Iterator[Text]:
         notes = list(self._showcase.notes)[-rows:]
@@ -150,9 +149,7 @@ class Screen:
 
 
 def _row(name: str, figure: str, what: str) -> Text:
-    line = Text(f"{name:<11}", "dim")
-    line.append(f"{figure:>13} ", "not dim bold")
-    return line.append(what, "not dim")
+    return Text.assemble((f"{name:<11}", "dim"), (f"{figure:>13} ", "bold"), what)
 
 
 def _spread(name: str, latencies: Latencies) -> Text:
