@@ -15,7 +15,7 @@ dev := .venv/.dev$(suffix)
 
 help:
 	@echo "make setup     install everything into .venv"
-	@echo "make run       a cluster of four on this machine, and events through it"
+	@echo "make run       the demo: four replicas here, events of this machine, until Ctrl-C"
 	@echo "make test      all tests that a change must pass"
 	@echo "make check     format, lint, types, import directions"
 	@echo "make bench     measure"

@@ -226,7 +226,7 @@ def test_a_dead_link_is_found() -> None:
         "sim --protocol abc",
         "sim --adversary nobody",
         "simulate",
-        "demo --seed",
+        "demo --for",
         "sim extra",
     ],
 )

@@ -9,7 +9,7 @@ import typer
 
 from quorumcast import __version__
 from quorumcast.cli import cluster, running, talking
-from quorumcast.cli.demo import demo
+from quorumcast.cli.demo import EXAMPLES, demo
 from quorumcast.cli.ending import INTERRUPTED
 from quorumcast.cli.sim import sim
 
@@ -33,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
+app.command(epilog=EXAMPLES)(demo)
 app.command(epilog=EPILOG)(sim)
 cluster.register(app)
 running.register(app)

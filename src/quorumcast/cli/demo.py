@@ -1,142 +1,262 @@
-"""`quorumcast demo`: a simulated minute with a liar in it, as a table for newcomers."""
+"""`quorumcast demo`: a cluster on this machine, events of this machine through it, and a view.
+
+It is a user's own program, as anybody could write it: it connects, publishes, subscribes, and
+kills replicas. Nothing in it is simulated but the load, which is made up and says so.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Annotated
+import asyncio
+import signal
+import sys
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from quorumcast.cli.called import called
-from quorumcast.cli.ending import FAILED, ending
-from quorumcast.sim.adversaries import adversary_named
-from quorumcast.sim.minute import Detected, Minute, play
+from quorumcast.cli.ending import FAILED, INTERRUPTED
+from quorumcast.cli.folders import Json, as_json, run
+from quorumcast.cli.talking import talk_ending
+from quorumcast.core.errors import ConfigError
+from quorumcast.runtime.units import parse_duration
 
-SEED = 7
+if TYPE_CHECKING:  # the others load what they need, and a command line starts faster without
+    from quorumcast.lab.meter import Spread
+    from quorumcast.lab.showcase import Showcase
+    from quorumcast.lab.summary import Summary
+
+EXAMPLES = """Examples:
+
+quorumcast demo              # until Ctrl-C
+
+quorumcast demo --for 30s
+
+quorumcast demo --for 10s --json
+"""
+
+LINE_SECONDS = 1.0
+FRAME_SECONDS = 0.25
+SHOWN_OUTAGES = 4
+COLUMNS = 70
+"""A terminal that is smaller than this and the picture's rows gets lines."""
 
 NEXT = (
-    ("quorumcast sim --protocol ab,bracha --adversary all --seeds 20", "try to break it"),
-    (
-        "quorumcast sim --protocol ab --adversary equivocate --byzantine 2 --seeds 50",
-        "one liar too many",
-    ),
+    ("quorumcast up --detach", "your own cluster"),
+    ('quorumcast pub events "disk failing"', "an event into it"),
+    ("quorumcast sub events --from earliest", "and out of it"),
+    ("quorumcast sim --adversary all --seeds 5", "replicas that lie"),
 )
-
-WORDS = {
-    "withholds": ("withheld", "messages that {who} kept to itself"),
-    "alters": ("altered", "messages that {who} changed before it sent them"),
-    "serves": ("forged", "times {who} answered with bodies that nobody published"),
-    "tells": ("two stories", "messages that said one thing here and another there"),
-}
-"""How the lies of the usual adversary are told; others are told as they are named."""
-
-WEIGHTS = {
-    "proof": "anybody can check it",
-    "local": "it contradicted itself, or what is known",
-    "suspicion": "one of them, and it cannot be told which",
-}
 
 
 def demo(
     *,
-    seed: Annotated[int, typer.Option(help="Another minute.")] = SEED,
-    adversary: Annotated[
-        str, typer.Option(help="Another kind of liar; a wrong name lists them.")
-    ] = "fickle",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+    time_: Annotated[
+        str | None, typer.Option("--for", metavar="TIME", help="End after a time, e.g. 30s.")
+    ] = None,
+    json: Json = False,
 ) -> None:
-    """A simulated minute of four replicas, one of them lying: what came of it."""
-    with ending():
-        adversary_named(adversary)
-        minute = play(seed, adversary)
-        if json:
-            print(msgspec.json.encode(minute).decode())
-        else:
-            show(minute, Console(highlight=False))
-        if minute.violations:
+    """Show what this is for: four replicas here, probes of this host, a replica killed."""
+    with talk_ending():
+        seconds = None if time_ is None else parse_duration(time_)
+        if seconds is not None and seconds <= 0:
+            raise ConfigError(f"--for {time_}: use a time such as 30s")
+        summary = run(_demo(seconds, json=json))
+        if summary is None:
+            print("quorumcast: interrupted before it could end in order", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED)
+        print(as_json(summary)) if json else _conclude(summary)
+        if not summary.kept:
             raise typer.Exit(FAILED)
 
 
-def show(minute: Minute, console: Console) -> None:
-    """Print a minute."""
-    scenario = minute.scenario
-    who = ", ".join(minute.liars)
-    console.print(
-        f"A simulated minute: {scenario.replicas} replicas carry the events of "
-        f"{scenario.publishers} publishers to {scenario.subscribers} subscribers over a network "
-        f"that loses {scenario.loss:.0%}. {_liars(minute, who)}\n"
+async def _demo(seconds: float | None, *, json: bool) -> Summary | None:
+    """The cluster, what runs on it, and a view of that; None if somebody could not wait."""
+    from quorumcast.lab.playground import playground
+    from quorumcast.lab.showcase import CHANNELS, CLIENTS, Showcase
+    from quorumcast.lab.summary import summary_of
+
+    stopping = Stopping()
+    console = Console(highlight=False)
+    if not json:
+        _say("quorumcast demo: starting four replicas on this machine")
+    try:
+        async with playground("demo", CHANNELS, CLIENTS) as local:
+            showcase = Showcase(local, seconds)
+            stopping.showcase = showcase
+            if not json:
+                _introduce(showcase)
+            work = asyncio.ensure_future(showcase.run(stopping.over))
+            try:
+                if json:
+                    await work
+                elif _fits(console):
+                    await _watch(showcase, work, console)
+                else:
+                    await _tell(showcase, work)
+            finally:
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
+            return summary_of(showcase)
+    except asyncio.CancelledError:
+        if stopping.hurried:
+            return None
+        raise
+
+
+class Stopping:
+    """What signals do: the first one ends the demo in order, the next one at once."""
+
+    def __init__(self) -> None:
+        self.over = asyncio.Event()
+        self.showcase: Showcase | None = None
+        self.hurried = False
+        self._task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._signal)
+
+    def _signal(self) -> None:
+        flowing = self.showcase is not None and self.showcase.began is not None
+        if flowing and not self.over.is_set():
+            self.over.set()
+        elif not self.hurried and self._task is not None:
+            self.hurried = True
+            self._task.cancel()
+
+
+# -- a terminal ------------------------------------------------------------------------------------
+
+
+def _fits(console: Console) -> bool:
+    if not console.is_terminal or console.is_dumb_terminal:
+        return False
+    from quorumcast.cli.screen import ROWS
+
+    return console.height >= ROWS and console.width >= COLUMNS
+
+
+async def _watch(showcase: Showcase, work: asyncio.Future[None], console: Console) -> None:
+    """Draw a picture of it, again and again."""
+    from rich.live import Live
+
+    from quorumcast.cli.screen import Screen
+
+    live = Live(Screen(showcase), console=console, screen=True, auto_refresh=False)
+    with live:
+        while not work.done():
+            live.refresh()
+            await asyncio.wait([work], timeout=FRAME_SECONDS)
+    work.result()
+
+
+# -- lines -----------------------------------------------------------------------------------------
+
+
+def _say(line: str) -> None:
+    print(line)
+    sys.stdout.flush()
+
+
+def _introduce(showcase: Showcase) -> None:
+    n, f = len(showcase.local.names), showcase.local.cluster.manifest.faults
+    where = f" --cluster {showcase.local.folder}"
+    ends = "Ctrl-C ends it" if showcase.seconds is None else f"it ends after {showcase.seconds:g} s"
+    _say(f"{n} replicas are ready; {f} of them may lie or fail; {ends}")
+    _say("Look into it from another terminal:")
+    _say(f"  {called(f'quorumcast sub readings{where}')}")
+    _say("")
+
+
+async def _tell(showcase: Showcase, work: asyncio.Future[None]) -> None:
+    """Print a line a second, and what happens."""
+    told = 0
+    _say("p50, p99: from send to delivery, of the probes' events. votes: publications that each")
+    _say(
+        "replica says it voted for. queues: events not acknowledged + events not read. The probes'"
     )
-    console.print(_table(minute, who))
-    console.print()
-    if minute.violations:
-        console.print(f"A promise was broken: {minute.violations[0]}.")
-    else:
-        console.print(_moral(minute))
-    console.print("\nNext:")
-    for command, why in NEXT:
-        console.print(f"  {called(command)}   # {why}", soft_wrap=True)
+    _say("events are real; a load of 20,000 events a second is made up.")
+    while not work.done():
+        await asyncio.wait([work], timeout=LINE_SECONDS)
+        happened = list(showcase.notes)
+        for note in happened[told:]:
+            _say(f"{note.at:6.1f} s  {note.text}")
+        told = len(happened)
+        if not work.done() and showcase.began is not None:
+            _say(line_of(showcase))
+    work.result()
 
 
-def _liars(minute: Minute, who: str) -> str:
-    adversary = adversary_named(minute.scenario.adversary)
-    if adversary is None:
-        return "Nobody lies."
-    return f"{who} {'lie' if len(minute.liars) > 1 else 'lies'}: {adversary.does}."
-
-
-def _table(minute: Minute, who: str) -> Table:
-    table = Table("", "how many", "what that means", title_justify="left")
-    table.columns[1].justify = "right"
-    add = table.add_row
-    add("published", f"{sum(minute.published.values()):,}", _each(minute.published, "events by"))
-    add("acknowledged", f"{minute.acknowledged:,}", "publishers know that these are safe")
-    add("delivered", f"{sum(minute.delivered.values()):,}", _each(minute.delivered, "events to"))
-    add("lost", f"{sum(minute.lost.values()):,}", "published, and missing at a subscriber")
-    add("falsified", f"{sum(minute.altered.values()):,}", "delivered, and never published so")
-    table.add_section()
-    for name, times, text in _lies(minute, who):
-        add(name, f"{times:,}", text)
-    add("lost on the way", f"{minute.lost_messages:,}", "messages that the network dropped")
-    table.add_section()
-    for each in minute.detected:
-        add(f"detected: {each.weight}", f"{each.times:,}", _against(each))
-    if not minute.detected:
-        add("detected", "0", "nobody contradicted himself or what is known")
-    for party, times in minute.refused.items():
-        add("refused", f"{times:,}", f"messages of {party} that others did not accept")
-    return table
-
-
-def _each(counts: dict[str, int], what: str) -> str:
-    if len(set(counts.values())) == 1:
-        return f"{next(iter(counts.values())):,} {what} each of {', '.join(counts)}"
-    return f"{what} " + ", ".join(f"{name}: {count:,}" for name, count in counts.items())
-
-
-def _lies(minute: Minute, who: str) -> list[tuple[str, int, str]]:
-    groups: Counter[str] = Counter()
-    for kind, times in minute.lies.items():
-        verb = kind.split()[0]
-        groups[verb if verb in WORDS else kind] += times
-    rows: list[tuple[str, int, str]] = []
-    for kind, times in groups.most_common():
-        name, text = WORDS.get(kind, ("lies", f"times {who} {kind}"))
-        rows.append((name, times, text.format(who=who)))
-    return rows
-
-
-def _against(each: Detected) -> str:
-    return f"against {' or '.join(each.against)}: {WEIGHTS[each.weight]} (by {', '.join(each.by)})"
-
-
-def _moral(minute: Minute) -> str:
-    lies = sum(minute.lies.values())
-    start = f"{lies:,} lies later" if lies else "In the end"
+def line_of(showcase: Showcase) -> str:
+    """How it goes, in a line."""
+    ledger, meter = showcase.ledger, showcase.meter
+    votes = " ".join(
+        f"{each.name} {'away' if each.away else f'{each.votes:,}'}"
+        for each in showcase.votes.standings
+    )
     return (
-        f"{start}, every subscriber has every event, in order, once and unaltered: an "
-        "event counts only when three of the four replicas vouch for the same bytes, and a replica "
-        "that missed one fetches it from the others."
+        f"{showcase.elapsed:6.1f} s  {ledger.got:,} delivered ({meter.deliveries.now():,.0f}/s)  "
+        f"{_latency(meter.to_delivery.recent())}  votes {votes}  "
+        f"queues {ledger.unknown:,}+{showcase.unread:,}"
     )
+
+
+def _latency(found: Spread | None) -> str:
+    if found is None:
+        return "no latency yet"
+    return f"p50 {milliseconds(found.p50)} p99 {milliseconds(found.p99)}"
+
+
+def milliseconds(seconds: float) -> str:
+    """A latency, with as many figures as mean something.
+
+    >>> milliseconds(0.00234), milliseconds(0.1)
+    ('2.3 ms', '100 ms')
+    """
+    figure = seconds * 1000
+    return f"{figure:.1f} ms" if figure < 10 else f"{figure:.0f} ms"
+
+
+# -- the end ---------------------------------------------------------------------------------------
+
+
+def _conclude(summary: Summary) -> None:
+    rows = (
+        ("published", summary.published, _sources(summary)),
+        ("acknowledged", summary.acknowledged, "publishers were told that these are safe"),
+        ("delivered", summary.delivered, "to the subscriber, in order"),
+        ("lost", summary.lost, "acknowledged, and not delivered"),
+        ("altered", summary.altered, "delivered with another content than was sent"),
+        ("repeated", summary.repeated, "delivered again"),
+    )
+    print(f"\nIn {summary.seconds:.1f} s, compared event by event:\n")
+    for name, count, meaning in rows:
+        print(f"  {name:<12} {count:>13,}   {meaning}")
+    print()
+    if len(summary.outages) > SHOWN_OUTAGES:
+        print(f"Replicas were killed {len(summary.outages)} times; of late:")
+    for outage in summary.outages[-SHOWN_OUTAGES:]:
+        end = "the end" if outage.to_seconds is None else f"{outage.to_seconds:.1f} s"
+        print(
+            f"{outage.replica} was away from {outage.from_seconds:.1f} s to {end}; meanwhile "
+            f"{outage.delivered:,} events were delivered."
+        )
+    if summary.to_delivery is not None and summary.to_acknowledgement is not None:
+        acknowledged, delivered = summary.to_acknowledgement, summary.to_delivery
+        print(
+            f"Half of the probes' events were safe within {milliseconds(acknowledged.p50)} and "
+            f"delivered within {milliseconds(delivered.p50)}."
+        )
+    if summary.best_burst_per_second:
+        print(f"The fastest burst of load: {summary.best_burst_per_second:,.0f} events a second.")
+    print("\nThe cluster is stopped and its folder removed. Next:\n")
+    width = max(len(called(command)) for command, _ in NEXT)
+    for command, why in NEXT:
+        print(f"  {called(command):<{width}}   # {why}")
+
+
+def _sources(summary: Summary) -> str:
+    from quorumcast.lab.load import PUBLISHER
+
+    load = summary.publishers.get(PUBLISHER, 0)
+    return f"{summary.published - load:,} by probes of this host, {load:,} made up"
