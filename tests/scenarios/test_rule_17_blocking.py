@@ -139,6 +139,25 @@ def test_one_lost_link_does_not_end_the_stop_and_its_return_does_not_either() ->
     assert stage.read("B") == "ab" + LONG
 
 
+def test_subscriber_that_does_not_read_gives_no_credit_on_new_links() -> None:
+    stage = play()
+    stopped(stage)
+    since = stage.now
+    for replica in ALL.split():
+        stage.unlink("B", replica)
+        stage.link("B", replica)
+    stage.run(20.0)
+    head = len(stage.holds("r1", stage.story("p")))
+    assert head < len(LONG)
+    assert {each.through for each in stage.said("B", ALL, Follow, since)} == {2}
+    assert stage.said("B", ALL, Credit, since) == []
+    stage.run(20.0)
+    assert len(stage.holds("r1", stage.story("p"))) == head
+    release(stage)
+    stage.run(1.0)
+    assert stage.read("B") == "ab" + LONG
+
+
 def test_publisher_that_resumes_on_new_links_waits_on() -> None:
     stage = play()
     stopped(stage)
