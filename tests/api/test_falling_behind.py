@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from quorumcast.api import (
+    ConfigError,
     Gap,
     NoQuorum,
     NotAllowed,
@@ -42,6 +43,23 @@ def test_a_slow_reader_lags_and_gets_everything_once() -> None:
             assert await texts(slow, 50) == "x" * 50
             assert [(await anext(slow)).payload for _ in range(500)] == sent
             assert (slow.dropped, slow.waiting) == (0, 0)
+
+    run(scenario)
+
+
+def test_a_slow_reader_of_large_bodies_lags_before_it_has_many() -> None:
+    async def scenario() -> None:
+        cluster = LocalCluster()
+        async with cluster.client("probe") as writer, cluster.client("screen") as reader:
+            slow = await reader.subscribe("alerts", queue_bytes=500_000).ready()
+            publisher = await writer.publisher("alerts", batch_events=1)
+            large = [bytes([number]) * 100_000 for number in range(30)]
+            for payload in large:
+                await publisher.publish(payload)
+            assert slow.lagging
+            assert slow.waiting < 10
+            assert [event.payload for event in [await anext(slow) for _ in large]] == large
+            assert (slow.dropped, slow.lagging) == (0, False)
 
     run(scenario)
 
@@ -83,6 +101,29 @@ def test_only_those_whom_the_channel_trusts_may_block_it() -> None:
             reader.subscribe("alerts", overflow="block")
             with pytest.raises(NotAllowed, match='stranger may not .* use "lag", or ask'):
                 other.subscribe("alerts", overflow="block")
+
+    run(scenario)
+
+
+def test_where_a_channel_says_block_those_who_may_not_lag() -> None:
+    async def scenario() -> None:
+        cluster = LocalCluster(channel(trusted_subscribers=("screen",), queue=Queue(5, "block")))
+        async with cluster.client("probe") as writer, cluster.client("stranger") as other:
+            slow = await other.subscribe("alerts").ready()
+            await publish(writer, "abcdefghijklm")
+            assert slow.lagging
+            assert await texts(slow, 13) == "abcdefghijklm"
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("bound", ["queue_events", "queue_bytes"])
+def test_a_queue_has_room_for_something(bound: str) -> None:
+    async def scenario() -> None:
+        async with LocalCluster().client() as qc:
+            nothing: dict[str, Any] = {bound: 0}
+            with pytest.raises(ConfigError, match=f"{bound} = 0 is out of range: use 1 or more"):
+                qc.subscribe("alerts", **nothing)
 
     run(scenario)
 

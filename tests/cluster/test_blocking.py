@@ -68,7 +68,7 @@ def test_a_channel_waits_for_a_trusted_reader_and_goes_on_when_it_reads(tmp_path
             client(local, "other") as other,
         ):
             slow = await reader.subscribe("orders", from_="earliest").ready()
-            quick = await other.subscribe("orders", overflow="lag").ready()
+            quick = await other.subscribe("orders").ready()
             taken = await fill(writer, count)
             assert QUEUE <= taken <= MOST
             assert slow.lagging
@@ -120,7 +120,7 @@ def test_who_is_not_trusted_with_it_is_told_so(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running(tmp_path / "c") as local, client(local, "other") as other:
             with pytest.raises(NotAllowed, match="other may not subscribe to orders with overflow"):
-                other.subscribe("orders")
-            await other.subscribe("orders", overflow="lag").ready()
+                other.subscribe("orders", overflow="block")
+            await other.subscribe("orders").ready()
 
     asyncio.run(scenario())
