@@ -6,6 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from quorumcast.api import Closed, Gap
 from quorumcast.api.cursor import Next, Tracker
@@ -126,6 +128,82 @@ def test_drop_newest_ignores_what_comes_while_it_is_full() -> None:
     bench.deliver(single("h"))
     assert bench.read() == "h"
     assert bench.at() == Next(6)
+
+
+# -- bytes -------------------------------------------------------------------------------------
+
+SMALL = len(single("a"))
+
+
+@pytest.mark.parametrize("overflow", ["lag", "block"])
+def test_large_bodies_hold_before_the_number_of_events_does(overflow: str) -> None:
+    bench = Bench(overflow=overflow, bytes=2 * SMALL)
+    bench.deliver(single("a"))
+    assert bench.asked == []
+    bench.deliver(single("b"), single("c"))
+    assert (bench.asked, bench.feed.bytes) == (["hold"], 3 * SMALL)
+    assert bench.read(1) == "a"
+    assert bench.asked == ["hold"]
+    assert bench.read(1) == "b"
+    assert (bench.asked, bench.feed.bytes) == (["hold", "release"], SMALL)
+    assert (bench.read(), bench.feed.bytes) == ("c", 0)
+
+
+def test_a_body_larger_than_the_queue_is_read_all_the_same() -> None:
+    bench = Bench(bytes=1)
+    bench.deliver(batch("ab"))
+    assert (bench.asked, bench.feed.bytes) == (["hold"], len(batch("ab")))
+    assert bench.table(1).num_rows == 1
+    assert bench.asked == ["hold"]  # its bytes stay until its last event is read
+    assert bench.table(1).num_rows == 1
+    assert (bench.asked, bench.feed.bytes) == (["hold", "release"], 0)
+
+
+def test_drop_oldest_makes_room_in_bytes() -> None:
+    bench = Bench(overflow="drop-oldest", bytes=2 * SMALL)
+    bench.deliver(single("a"), single("b"), single("c"))
+    assert (bench.feed.dropped, bench.feed.bytes) == (1, 2 * SMALL)
+    bench.deliver(batch("def"))
+    assert (bench.feed.dropped, bench.feed.bytes) == (3, len(batch("def")))
+    assert bench.read() == "def"
+    assert bench.feed.bytes == 0
+
+
+def test_drop_newest_lets_go_what_has_no_room_in_bytes() -> None:
+    bench = Bench(overflow="drop-newest", bytes=2 * SMALL)
+    bench.deliver(single("a"), single("b"), single("c"))
+    bench.deliver(batch("de"), single("f"))
+    assert (bench.feed.dropped, bench.feed.bytes) == (4, 2 * SMALL)
+    assert bench.read() == "ab"
+    bench.deliver(batch("gh"))
+    assert (bench.read(), bench.feed.bytes) == ("gh", 0)
+
+
+def test_what_a_cursor_leaves_out_is_not_counted() -> None:
+    bench = Bench(skip={ONE: Next(1, 1)})
+    bench.deliver(single("a"), single("b"))
+    assert bench.feed.bytes == SMALL
+    assert (bench.read(), bench.feed.bytes) == ("b", 0)
+
+
+@given(
+    st.sampled_from(["lag", "block", "drop-oldest", "drop-newest"]),
+    st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=4), max_size=12),
+    st.integers(1, 20 * SMALL),
+)
+def test_bytes_are_those_of_what_waits(
+    overflow: str, deliveries: list[list[int]], most: int
+) -> None:
+    bench = Bench(overflow=overflow, bytes=most, events=9)
+    for rows in deliveries:
+        bench.deliver(*[single("a") if count == 1 else batch("a" * count) for count in rows])
+        waiting = bench.feed._queue
+        assert bench.feed.bytes == sum(getattr(each, "size", 0) for each in waiting)
+        if overflow == "drop-oldest":
+            assert bench.feed.bytes <= most or len(waiting) == 1
+        bench.read(rows[0])
+    bench.read(1000)
+    assert (bench.feed.bytes, bench.feed.events, bench.feed.held) == (0, 0, False)
 
 
 # -- gaps and the end --------------------------------------------------------------------------

@@ -10,12 +10,13 @@ import pytest
 from quorumcast.client.party import ClientParty, Reached, Subscribed
 from quorumcast.core.channel import Channel
 from quorumcast.core.errors import ConfigError
-from quorumcast.core.ids import Opening, Party
+from quorumcast.core.ids import Lane, Opening, Party
 from quorumcast.core.machine import Ready
 from quorumcast.core.messages import (
     AskHeads,
     Bodies,
     ConfirmedUpTo,
+    Credit,
     Heads,
     Hello,
     Message,
@@ -278,6 +279,18 @@ def test_obstacles_are_what_replicas_last_said() -> None:
     assert party.obstacles("made-up") == {}
     turn(party, ("r1", Status(story.stream, StatusCode.OK, 0)))
     party.unlinked("r2")
+    assert party.obstacles(CHANNEL) == {}
+
+
+def test_an_obstacle_is_over_when_more_may_be_sent_than_it_let_through() -> None:
+    party = alone()
+    stage = Stage(scripted="r1 r2 r3 r4")
+    stream = stage.opens("C").stream
+    urgent = stage.opens("C", 2, lane=Lane.URGENT).stream
+    turn(party, ("r1", Status(stream, StatusCode.WAIT, 4, "wait")), ("r1", Credit(stream, 4)))
+    turn(party, ("r1", Credit(urgent, 20)), ("r1", Status(urgent, StatusCode.OK, 0)))
+    assert party.obstacles(CHANNEL) == {"r1": "wait"}
+    turn(party, ("r1", Credit(stream, 5)))
     assert party.obstacles(CHANNEL) == {}
 
 

@@ -141,6 +141,10 @@ _LIMITS: tuple[_Row, ...] = (
         limits.kept_for_ever,
     ),
     ("rule 14, resending", "broker.admission:Admission.publish", limits.credit_given_once),
+    ("rule 17, block", "broker.blocking:Blocking.limit", limits.credit_ignores_blockers),
+    ("rule 17, block", "core.channel:Channel.trusts_subscriber", limits.anybody_blocks),
+    ("rule 17, block", "broker.blocking:Blocking.end", limits.dead_ones_block),
+    ("rule 17, block", "broker.blocking:Blocking.remind", limits.waits_in_silence),
     ("rule 22, evidence", "broadcast.context:Context.accuse", limits.evidence_without_bound),
     ("rule 22, evidence", "broadcast.context:Context.accuse", limits.evidence_crowded_out),
 )

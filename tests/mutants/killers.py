@@ -126,6 +126,12 @@ _LIMITS = {
     "oldest_go_when_there_are_too_many_and_the_floor_carries_its_chain",
     "credit-given-once": f"{_BROKER}bounds.py::test_"
     "credit_comes_after_wait_once_there_is_room_again",
+    "credit-ignores-blockers": f"{_RULE}17_blocking.py::test_"
+    "subscriber_that_does_not_read_stops_its_publishers_and_lets_them_go_on",
+    "anybody-blocks": f"{_BROKER}blocking.py::test_only_those_whom_the_channel_trusts_may_block",
+    "dead-ones-block": f"{_RULE}17_blocking.py::test_subscriber_that_died_stops_nobody",
+    "waits-in-silence": f"{_RULE}17_blocking.py::test_"
+    "end_of_a_subscription_that_is_lost_is_said_again",
     "evidence-without-bound": f"{_BROKER}statements.py::test_evidence_is_limited_per_stream",
     "evidence-crowded-out": f"{_KNOWN}"
     "lies_of_a_replica_leave_room_for_the_proof_against_a_publisher",

@@ -120,6 +120,43 @@ def evidence_crowded_out(right: Any) -> Any:
     return accuse
 
 
+def credit_ignores_blockers(_right: Any) -> Any:
+    """Publishers get credit whatever a trusted subscriber takes."""
+
+    def limit(self: Any, entry: Any) -> None:
+        return None
+
+    return limit
+
+
+def anybody_blocks(_right: Any) -> Any:
+    """Whoever asks for it may let publishers wait."""
+
+    def trusts_subscriber(self: Any, name: str) -> bool:
+        return True
+
+    return trusts_subscriber
+
+
+def dead_ones_block(right: Any) -> Any:
+    """A subscriber whose link is gone lets publishers wait for ever."""
+
+    def end(self: Any, client: Any) -> None:
+        if client.party in self._context.replicas.live:
+            right(self, client)
+
+    return end
+
+
+def waits_in_silence(_right: Any) -> Any:
+    """Credit of a trusted subscriber that was lost is never asked for again."""
+
+    def remind(self: Any, entry: Any) -> None:
+        return None
+
+    return remind
+
+
 def credit_given_once(right: Any) -> Any:
     """After WAIT a replica thinks that its publisher still has the credit that it gave before."""
 

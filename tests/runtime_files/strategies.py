@@ -40,6 +40,7 @@ def channels(draw: st.DrawFn, *, lab: bool = False) -> Channel:
         deliver=draw(st.sampled_from(["safe", "first"])) if protocol == "plain" else "safe",
         publishers=draw(LISTS),
         subscribers=draw(LISTS),
+        trusted_subscribers=draw(LISTS),
         max_publishers=draw(COUNTS),
         max_subscribers=draw(COUNTS),
         signed=draw(st.booleans()),
@@ -51,15 +52,15 @@ def channels(draw: st.DrawFn, *, lab: bool = False) -> Channel:
 
 @st.composite
 def all_settings(draw: st.DrawFn, *, lab: bool = False) -> ChannelSettings:
-    trusted = draw(LISTS)
+    channel = draw(channels(lab=lab))
+    trusted = channel.trusted_subscribers
     policies = ["lag", "drop-oldest", "drop-newest", *(["block"] if trusted else [])]
     return ChannelSettings(
-        draw(channels(lab=lab)),
+        channel,
         schema=draw(SCHEMAS),
         queue=Queue(draw(st.integers(1, COUNT)), draw(st.sampled_from(policies))),
         on_gap=draw(st.sampled_from(["fail", "continue"])),
         ttl_seconds=draw(st.none() | durations(3650 * 86_400)),
-        trusted_subscribers=trusted,
     )
 
 

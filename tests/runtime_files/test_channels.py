@@ -90,6 +90,7 @@ def test_all_keys_at_once() -> None:
         within_seconds=1.5,
         publishers=("probe-*", "desk-[0-9]"),
         subscribers=("audit",),
+        trusted_subscribers=("audit",),
         max_publishers=3,
         max_subscribers=400,
         signed=True,
@@ -101,7 +102,6 @@ def test_all_keys_at_once() -> None:
         queue=Queue(9, "block"),
         on_gap="continue",
         ttl_seconds=600.0,
-        trusted_subscribers=("audit",),
     )
 
 

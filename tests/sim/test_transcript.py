@@ -51,6 +51,7 @@ SAID = {
         "HEADS alerts at 7: alerts/p1/5f02 to 12"
     ),
     messages.Subscribe("alerts", 2, ("p*",), 0, 64): "SUBSCRIBE alerts v2 p*",
+    messages.Subscribe("alerts", 2, ("p*",), 0, 64, True): "SUBSCRIBE alerts v2 p* and blocks",
     messages.Follow(STREAM, 2, 1, 64): "FOLLOW alerts/p1/5f02 v2 1 to 64",
     messages.Unsubscribe("alerts", 3): "UNSUBSCRIBE alerts v3",
     messages.SubscribeStatus("alerts", 2, True): "subscription alerts v2 in force",

@@ -88,7 +88,9 @@ MESSAGES: dict[type[Any], SearchStrategy[Any]] = {
     m.Bodies: _runs(m.Bodies, digests_only=False, signed=True),
     m.AskHeads: builds(m.AskHeads, names, numbers),
     m.Heads: builds(m.Heads, names, numbers, _several(heads), booleans()),
-    m.Subscribe: builds(m.Subscribe, names, numbers, _several(names, 64), numbers, numbers),
+    m.Subscribe: builds(
+        m.Subscribe, names, numbers, _several(names, 64), numbers, numbers, booleans()
+    ),
     m.Follow: builds(m.Follow, streams, numbers, positions, numbers),
     m.Unsubscribe: builds(m.Unsubscribe, names, numbers),
     m.SubscribeStatus: builds(m.SubscribeStatus, names, numbers, booleans(), reasons),

@@ -119,6 +119,7 @@ VECTORS: dict[str, Vector] = {
     "heads-none": Vector("nothing changed", Heads("alerts", LAST, (), False)),
     "subscribe": Vector("two patterns", Subscribe("alerts", 1, ("probe-*", "ü?"), 0, 4096)),
     "subscribe-nothing": Vector("no pattern", Subscribe("c", LAST, (), LAST, 0)),
+    "subscribe-blocks": Vector("blocks", Subscribe("alerts", 1, ("*",), 0, 4096, True)),
     "follow": Vector("", Follow(STREAM, 2, 13, 4096)),
     "unsubscribe": Vector("", Unsubscribe("alerts", 3)),
     "subscribe-status": Vector("in force", SubscribeStatus("alerts", 3, True)),

@@ -120,12 +120,14 @@ class AsyncClient:
         publishers: tuple[str, ...] = ("*",),
         on_event: Callback | None = None,
         queue_events: int | None = None,
+        queue_bytes: int | None = None,
         overflow: Overflow | None = None,
         on_gap: Literal["fail", "continue"] | None = None,
     ) -> Subscription:
         """Events of a channel, of publishers whose names match one of these patterns.
 
-        What is not said here is as the channel's settings have it.
+        What is not said here is as the channel's settings have it; where those say "block", who is
+        not trusted with that lags.
         """
         hub = self._running()
         settings = hub.channel(channel)
@@ -134,11 +136,17 @@ class AsyncClient:
             if queue_events < 1:
                 raise ConfigError(f"queue_events = {queue_events} is out of range: use 1 or more")
             policy = policy._replace(events=queue_events)
+        if queue_bytes is not None:
+            if queue_bytes < 1:
+                raise ConfigError(f"queue_bytes = {queue_bytes} is out of range: use 1 or more")
+            policy = policy._replace(bytes=queue_bytes)
         if overflow is not None:
             policy = policy._replace(overflow=overflow)
+            check_block(hub, channel, policy)
+        elif policy.overflow == "block" and not settings.channel.trusts_subscriber(hub.me):
+            policy = policy._replace(overflow="lag")
         if on_gap is not None:
             policy = policy._replace(fail_on_gap=on_gap == "fail")
-        check_block(hub, channel, policy)
         subscription = Subscription(
             hub, channel, from_=from_, publishers=publishers, policy=policy, on_event=on_event
         )

@@ -85,6 +85,29 @@ def refusal(reason: str, party: Party, what: str) -> QuorumcastError:
     return Rejected(f"cannot {what}: {reason}")
 
 
+def not_subscribed(reason: str, party: Party, channel: str) -> QuorumcastError:
+    """The error for a subscription that f+1 replicas refuse.
+
+    >>> type(not_subscribed("screen may not block alerts", "screen", "alerts"))
+    <class 'quorumcast.api.errors.NotAllowed'>
+    """
+    if reason == f"{party} may not block {channel}":
+        return may_not_block(party, channel)
+    return refusal(reason, party, f"subscribe to {channel}")
+
+
+def may_not_block(party: Party, channel: str) -> NotAllowed:
+    """The error for who wants publishers to wait, and is not trusted with that.
+
+    >>> print(may_not_block("screen", "alerts"))
+    screen may not subscribe to alerts with overflow = "block": use "lag", or ask the operator ...
+    """
+    return NotAllowed(
+        f'{party} may not subscribe to {channel} with overflow = "block": use "lag", or ask the '
+        f"operator to name {party} in the channel's trusted_subscribers"
+    )
+
+
 def no_quorum(
     what: str,
     need: int,

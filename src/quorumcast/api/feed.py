@@ -1,7 +1,7 @@
 """The queue between what replicas agreed on and what a user has read.
 
-Upon a delivery: its publications are read and queued. The queue holds so many events; when it is
-full, the subscription's policy decides:
+Upon a delivery: its publications are read and queued. The queue holds so many events and so many
+bytes; when it is full, the subscription's policy decides:
 
 - lag: the channel is held; when half of the queue was read, it goes on from the replicas' logs
 - block: the same here; replicas let those who may block slow the channel down
@@ -25,6 +25,7 @@ from quorumcast.api.received import Received
 from quorumcast.core import outcomes
 from quorumcast.core.errors import QuorumcastError
 from quorumcast.core.ids import Stream
+from quorumcast.core.limits import QUEUE_BYTES
 from quorumcast.events import Schema
 from quorumcast.runtime.channels import ChannelSettings, Overflow
 
@@ -53,6 +54,7 @@ class Policy(NamedTuple):
     ttl_seconds: float | None
     since: int | None
     """Events with an earlier timestamp are passed over; microseconds since 1970."""
+    bytes: int = QUEUE_BYTES
 
     @classmethod
     def of(cls, settings: ChannelSettings) -> Policy:
@@ -82,6 +84,8 @@ class Feed:
         self.tracker = tracker
         self.events = 0
         """Events that wait."""
+        self.bytes = 0
+        """Bytes of their bodies."""
         self.dropped = 0
         """Events that the policy dropped."""
         self.expired = 0
@@ -106,18 +110,26 @@ class Feed:
         for item in items_of(policy.schema, delivery):
             if self._skip:
                 self._begin(item)
-            if policy.overflow == "drop-newest" and self.events + item.left > policy.events:
+            size = item.size
+            too_much = self.events + item.left > policy.events or self.bytes + size > policy.bytes
+            if too_much and policy.overflow == "drop-newest":
                 fresh = item.left
-                item.cut(policy.events - self.events)
+                item.cut(policy.events - self.events, policy.bytes - self.bytes)
                 self.dropped += fresh - item.left
+                size = item.size
             if item.left > 0:
                 self._queue.append(item)
                 self.events += item.left
-        if self.events > policy.events and policy.overflow == "drop-oldest":
+                self.bytes += size
+        if policy.overflow == "drop-oldest":
             self._drop_oldest()
-        elif self.events >= policy.events and policy.overflow in ("lag", "block"):
+        elif policy.overflow in ("lag", "block") and self._full:
             self._pause()
         self._wake()
+
+    @property
+    def _full(self) -> bool:
+        return self.events >= self.policy.events or self.bytes >= self.policy.bytes
 
     def _begin(self, item: Batch | Singles) -> None:
         """A cursor may stand within the first publication of a stream."""
@@ -145,7 +157,7 @@ class Feed:
     def clear(self) -> None:
         """Nobody will read what waits."""
         self._queue.clear()
-        self.events = 0
+        self.events = self.bytes = 0
 
     def _pause(self) -> None:
         if not self.held:
@@ -154,7 +166,8 @@ class Feed:
 
     def _drop_oldest(self) -> None:
         """Let the oldest publications go, but not the latest one, however long it is."""
-        while (excess := self.events - self.policy.events) > 0:
+        policy = self.policy
+        while self.events > policy.events or self.bytes > policy.bytes:
             oldest = self._queue[0]
             if isinstance(oldest, Gap):
                 self._queue.popleft()
@@ -165,7 +178,8 @@ class Feed:
                 return
             gone = oldest.left
             if isinstance(oldest, Singles):
-                gone = min(gone - last, excess)
+                excess = oldest.within(self.bytes - policy.bytes)
+                gone = min(gone - last, max(excess, self.events - policy.events))
             oldest.row += gone
             self.dropped += gone
             self._taken(oldest, gone)
@@ -255,9 +269,11 @@ class Feed:
 
     def _taken(self, item: Batch | Singles, count: int) -> None:
         self.events -= count
+        self.bytes -= item.freed(count)
         self.tracker.move(item.stream, item.at)
         if item.left == 0:
             self._queue.popleft()
-        if self.held and self.events <= self.policy.events // 2:
+        policy = self.policy
+        if self.held and self.events <= policy.events // 2 and self.bytes <= policy.bytes // 2:
             self.held = False
             self._release()

@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 import msgspec
 
 from quorumcast.api.batching import Gathering
-from quorumcast.api.errors import Closed, NoQuorum, no_quorum, refusal
+from quorumcast.api.errors import Closed, NoQuorum, no_quorum, not_subscribed, refusal
 from quorumcast.api.feed import Feed
 from quorumcast.client.party import ClientParty, Reached, Subscribed
-from quorumcast.client.subscriber import Start
+from quorumcast.client.subscription import Start
 from quorumcast.core import outcomes
 from quorumcast.core.errors import AuthError, ConfigError, QuorumcastError
 from quorumcast.core.ids import Cluster, Lane, Party, Stream
@@ -234,7 +235,9 @@ class Hub:
                 f"this client subscribes to {channel} already: close that subscription first "
                 "(async with closes it), or use another identity for a second one"
             )
-        self._driver.call(self._party.subscribe, channel, patterns, start)
+        blocks = feed.policy.overflow == "block"
+        subscribe = partial(self._party.subscribe, blocks=blocks)
+        self._driver.call(subscribe, channel, patterns, start)
         self._feeds[channel] = feed
         self._begun[channel] = asyncio.Event()
 
@@ -282,7 +285,7 @@ class Hub:
             case outcomes.SubscriptionRefused(channel, reason):
                 feed = self._feeds.pop(channel, None)
                 if feed is not None:
-                    feed.end(refusal(reason, self.me, f"subscribe to {channel}"))
+                    feed.end(not_subscribed(reason, self.me, channel))
                     self._begun.pop(channel).set()
             case _:
                 raise AssertionError(f"a delivery that no client knows: {delivery}")

@@ -38,13 +38,14 @@ class Vouched(NamedTuple):
 class Batch:
     """One publication of several events, or one whose body is neither record nor batch."""
 
-    __slots__ = ("_events", "content", "row", "rows", "seq", "stream", "vouched")
+    __slots__ = ("_events", "content", "row", "rows", "seq", "size", "stream", "vouched")
 
     def __init__(
         self,
         stream: Stream,
         seq: int,
         content: Publication | BadPublication,
+        size: int,
         vouched: Vouched,
     ) -> None:
         self.stream = stream
@@ -52,6 +53,8 @@ class Batch:
         self.content = content
         self.rows = 1 if isinstance(content, BadPublication) else len(content)
         self.row = 0
+        self.size = size
+        """Bytes of its body, all of which stay until its last event is handed over."""
         self.vouched = vouched
         self._events: Iterator[Event] | None = None
 
@@ -70,10 +73,14 @@ class Batch:
         if at.seq == self.seq:
             self.row = min(at.row, self.rows)
 
-    def cut(self, count: int) -> None:
-        """Keep so many of the events; of a publication all or none."""
-        if count <= 0:
+    def cut(self, count: int, size: int) -> None:
+        """Keep so many of the events and bytes; of a publication all, or none without room."""
+        if min(count, size) <= 0:
             self.rows = self.row
+
+    def freed(self, count: int) -> int:
+        """Bytes that went with the last so many events that were handed over."""
+        return self.size if self.left == 0 else 0
 
     def next(self) -> Received:
         """The next event."""
@@ -117,9 +124,29 @@ class Singles:
         if at.seq == self.first:
             self.row = min(at.row, 1)
 
-    def cut(self, count: int) -> None:
-        """Keep so many of the events."""
-        self.rows = min(self.rows, self.row + max(0, count))
+    @property
+    def size(self) -> int:
+        """Bytes of the bodies that were not handed over yet."""
+        return sum(map(len, self.bodies[self.row : self.rows]))
+
+    def cut(self, count: int, size: int) -> None:
+        """Keep so many of the events, and those that begin within so many bytes."""
+        self.rows = min(self.rows, self.row + max(0, count), self.row + self.within(size))
+
+    def within(self, size: int) -> int:
+        """How many of the next events it takes to have so many bytes."""
+        count = 0
+        while size > 0 and count < self.left:
+            size -= len(self.bodies[self.row + count])
+            count += 1
+        return count
+
+    def freed(self, count: int) -> int:
+        """Bytes that went with the last so many events that were handed over."""
+        row = self.row
+        if count == 1:  # for each event that is read by itself
+            return len(self.bodies[row - 1])
+        return sum(map(len, self.bodies[row - count : row]))
 
     def next(self) -> Received:
         """The next event."""
@@ -149,8 +176,8 @@ def items_of(schema: Schema, delivery: Delivery) -> Iterator[Batch | Singles]:
             yield Singles(schema, stream, seq, bodies, vouched)
             seq += len(bodies)
         else:
-            for content in read_all(schema, bodies):
-                yield Batch(stream, seq, content, vouched)
+            for body, content in zip(bodies, read_all(schema, bodies), strict=True):
+                yield Batch(stream, seq, content, len(body), vouched)
                 seq += 1
 
 

@@ -7,17 +7,16 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
-from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import Self, TypeAlias
 
 from quorumcast.api.cursor import Cursor, Next, Tracker
-from quorumcast.api.errors import Closed, NotAllowed
+from quorumcast.api.errors import Closed, may_not_block
 from quorumcast.api.feed import Feed, Policy
 from quorumcast.api.hub import Hub
 from quorumcast.api.received import Received
 from quorumcast.api.tables import to_table
-from quorumcast.client.subscriber import Start
+from quorumcast.client.subscription import Start
 from quorumcast.core.errors import ConfigError
 from quorumcast.core.ids import Stream
 from quorumcast.events.arrow import ArrowTable
@@ -239,11 +238,7 @@ def _check_most(max_events: int) -> None:
 
 
 def check_block(hub: Hub, channel: str, policy: Policy) -> None:
-    """Only those whom the channel trusts may let it wait for them."""
-    if policy.overflow == "block":
-        trusted = hub.channel(channel).trusted_subscribers
-        if not any(fnmatchcase(hub.me, pattern) for pattern in trusted):
-            raise NotAllowed(
-                f'{hub.me} may not subscribe to {channel} with overflow = "block": use "lag", or '
-                "ask the operator to name it in trusted_subscribers"
-            )
+    """Only those whom the channel trusts may let it wait for them; replicas see to it too."""
+    trusted = hub.channel(channel).channel.trusts_subscriber(hub.me)
+    if policy.overflow == "block" and not trusted:
+        raise may_not_block(hub.me, channel)

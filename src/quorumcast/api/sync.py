@@ -240,6 +240,7 @@ class Client:
         publishers: tuple[str, ...] = ("*",),
         on_event: Callback | None = None,
         queue_events: int | None = None,
+        queue_bytes: int | None = None,
         overflow: Overflow | None = None,
         on_gap: Literal["fail", "continue"] | None = None,
     ) -> SyncSubscription:
@@ -252,6 +253,7 @@ class Client:
                 publishers=publishers,
                 on_event=on_event,
                 queue_events=queue_events,
+                queue_bytes=queue_bytes,
                 overflow=overflow,
                 on_gap=on_gap,
             )

@@ -230,7 +230,7 @@ def received_table(schema: Schema, events: Sequence[Received]) -> ArrowTable:
         stream, vouched = event.id.stream, Vouched(event.votes, event.confirmed)
         if event.error is not None:
             bad = BadPublication(event.error, event.payload)
-            item = Batch(stream, event.seq, bad, vouched)
+            item = Batch(stream, event.seq, bad, len(bad.body), vouched)
             tables.append(_of_bad(schema, item, event.seq, bad, event.row).table(shape))
             continue
         fields = (event.payload, event.timestamp, event.key, event.urgent, event.attributes)

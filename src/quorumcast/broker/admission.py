@@ -2,7 +2,8 @@
 
 Upon OPEN: check the name, the session's hash, the rights, and the limits; answer with the status,
 what is held, and credit. OPEN is idempotent: it is how a publisher resumes after a lost link.
-Upon PUBLISH: take what is next, within credit; say WAIT (no share left), BLOCKED (2α) or REJECTED.
+Upon PUBLISH: take what is next, within credit; say WAIT (no share left, or a trusted subscriber
+lets publishers wait), BLOCKED (2α) or REJECTED.
 
 Shares are fair between publishers: the bytes in flight at a channel are divided by those who have
 any, so that a flooder fills its own part alone. An urgent lane shares its publisher's part.
@@ -13,6 +14,7 @@ from __future__ import annotations
 from quorumcast.broadcast.context import Context
 from quorumcast.broadcast.notes import Said
 from quorumcast.broadcast.stream import ReplicaStream
+from quorumcast.broker.blocking import Blocking
 from quorumcast.broker.shelf import Entry, Shelf
 from quorumcast.core.ids import Lane, Party, Stream
 from quorumcast.core.limits import (
@@ -34,13 +36,17 @@ from quorumcast.core.messages import (
     StatusCode,
 )
 
+WAITS = "a trusted subscriber lets the channel wait"
+"""Why a publisher gets no more credit. Whose doing it is does not concern publishers."""
+
 
 class Admission:
     """The publishers of one channel at a replica."""
 
-    def __init__(self, context: Context, shelf: Shelf) -> None:
+    def __init__(self, context: Context, shelf: Shelf, blocking: Blocking) -> None:
         self._context = context
         self._shelf = shelf
+        self._blocking = blocking
         self._flight: dict[Party, int] = {}
         """Bytes of bodies voted for and not confirmed, by publisher; none are zero."""
         self._counted: dict[Stream, int] = {}
@@ -82,7 +88,7 @@ class Admission:
             return f"{channel.name} takes {most} publishers, and has them"
         return None
 
-    def opened(self, active: ReplicaStream) -> None:
+    def opened(self, entry: Entry, active: ReplicaStream) -> None:
         """Answer an OPEN: where the stream stands here, and how much may be sent."""
         stream, out = active.stream, self._context.out
         publisher = stream.publisher
@@ -92,10 +98,13 @@ class Admission:
         elif active.abstains:
             reason = "the session names an earlier incarnation"
             out.send(publisher, Status(stream, StatusCode.WAIT, active.head, reason))
+        elif self._stopped(entry, active.head):
+            out.send(publisher, Status(stream, StatusCode.WAIT, active.head, WAITS))
+            self._blocking.remind(entry)
         else:
             out.send(publisher, Status(stream, StatusCode.OK, active.head))
         active.said = Said(0)
-        self.acknowledge(active)
+        self.acknowledge(entry, active)
 
     # -- publishing ----------------------------------------------------------------------------
 
@@ -110,7 +119,7 @@ class Admission:
         if not active.votes_here or active.tainted:
             return
         last = message.first + len(message.bodies) - 1
-        head, limit = active.head, self._through(active)
+        head, limit = active.head, self._through(entry, active)
         fault = entry.intake.publish(message, limit)
         if fault is not None:
             out.send(publisher, Status(stream, StatusCode.REJECTED, active.head, fault))
@@ -118,15 +127,26 @@ class Admission:
         elif last > limit:
             blocked = limit >= active.limit
             code = StatusCode.BLOCKED if blocked else StatusCode.WAIT
-            out.send(publisher, Status(stream, code, limit))
+            reason = WAITS if not blocked and self._stopped(entry, limit) else ""
+            out.send(publisher, Status(stream, code, limit, reason))
             active.said.credit = min(active.said.credit, limit)  # the publisher does the same
         if active.head == head and last <= head:  # a repetition: its answer may be lost
             active.said.held = active.said.confirmed = 0
             active.touch()
         self.count(active)
 
-    def _through(self, active: ReplicaStream) -> int:
+    def _through(self, entry: Entry, active: ReplicaStream) -> int:
         """The highest position that this replica takes from the publisher now."""
+        through, stop = self._room(active), self._blocking.limit(entry)
+        return through if stop is None else min(through, max(stop, active.head))
+
+    def _stopped(self, entry: Entry, limit: int) -> bool:
+        """Whether it is a subscriber that lets the publisher wait at this limit."""
+        stop = self._blocking.limit(entry)
+        return stop is not None and stop <= limit
+
+    def _room(self, active: ReplicaStream) -> int:
+        """How far the publisher's share, its sessions and the 2α limit let it."""
         if not active.votes_here or active.tainted:
             return 0
         publisher = active.stream.publisher
@@ -211,7 +231,7 @@ class Admission:
             if not self._unconfirmed[key]:
                 del self._unconfirmed[key]
 
-    def acknowledge(self, active: ReplicaStream) -> None:
+    def acknowledge(self, entry: Entry, active: ReplicaStream) -> None:
         """Tell the publisher, if it has a link, what is held, confirmed, and may be sent."""
         stream = active.stream
         publisher = stream.publisher
@@ -228,7 +248,7 @@ class Admission:
         if confirmed.seq > said.confirmed:
             out.send(publisher, ConfirmedUpTo(stream, *confirmed))
             said.confirmed = confirmed.seq
-        through = self._through(active)
+        through = self._through(entry, active)
         if through > said.credit <= tip.seq + self._context.channel.alpha:
             said.credit = through
             out.send(publisher, Credit(stream, through))

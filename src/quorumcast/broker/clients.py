@@ -66,7 +66,7 @@ class Clients:
         if active.opening is None:
             key = self._shelf.sign_key(stream, message.certificate) or b""
             active.open(message.opening, message.certificate, key)
-        self._admission.opened(active)
+        self._admission.opened(entry, active)
 
     def release(self, sender: Party, message: Release) -> None:
         """A publisher gives up a place that it did not use."""

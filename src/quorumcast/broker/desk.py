@@ -9,6 +9,7 @@ from quorumcast.broadcast.context import Context, Replicas
 from quorumcast.broadcast.stream import ReplicaStream
 from quorumcast.broker.admission import Admission
 from quorumcast.broker.arrivals import Arrivals
+from quorumcast.broker.blocking import Blocking
 from quorumcast.broker.clients import Clients
 from quorumcast.broker.peers import Peers
 from quorumcast.broker.rates import Bucket
@@ -51,9 +52,10 @@ class Desk:
         self.channel = channel
         self.context = Context(replicas, channel)
         self.shelf = Shelf(self.context)
-        self.admission = Admission(self.context, self.shelf)
+        self.blocking = Blocking(self.shelf)
+        self.admission = Admission(self.context, self.shelf, self.blocking)
         self.serving = Serving(self.shelf, reads, bucket)
-        self.subscriptions = Subscriptions(self.shelf, self.serving, reads)
+        self.subscriptions = Subscriptions(self.shelf, self.serving, reads, self.blocking)
         self.retention = Retention(self.shelf)
         self.shelf.away = self.admission.gone
         peers = Peers(self.shelf)
@@ -133,7 +135,7 @@ class Desk:
         if fresh is not None or told:
             self.subscriptions.push(entry, active, fresh, told and self.context.repairs)
         self.admission.count(active)
-        self.admission.acknowledge(active)
+        self.admission.acknowledge(entry, active)
         self.shelf.rest(entry)
 
     def unlinked(self, party: Party) -> None:

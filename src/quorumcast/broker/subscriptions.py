@@ -4,15 +4,15 @@ Upon votes in a stream that a subscriber follows and is up to date with: send th
 the bodies if it is this replica's turn (f+1 of n, rotating with the position). A subscriber that is
 behind, for want of credit or because it came later, is served from the store in chunks. Nothing is
 dropped and nothing is voted by queue position: a subscriber without credit is waited for.
+Publishers do not notice it, unless the subscriber is trusted to let them wait (`blocking`).
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from fnmatch import fnmatchcase
-
 from quorumcast.broadcast.notes import Fresh
 from quorumcast.broadcast.stream import ReplicaStream
+from quorumcast.broker.blocking import Blocking
+from quorumcast.broker.cursors import Cursor, Subscription
 from quorumcast.broker.serving import Reads, Serving
 from quorumcast.broker.shelf import Entry, Shelf
 from quorumcast.core.body import portions
@@ -44,46 +44,16 @@ from quorumcast.core.messages import (
 from quorumcast.core.records import Range, ReadRange
 
 
-class Cursor:
-    """How far a subscriber was sent a stream, and how far it may be."""
-
-    __slots__ = ("client", "next", "reading", "stream", "through")
-
-    def __init__(self, client: Subscription, stream: Stream, first: int, through: int) -> None:
-        self.client = client
-        self.stream = stream
-        self.next = first
-        self.through = through
-        self.reading = False
-
-
-class Subscription:
-    """What one client subscribed to on one channel."""
-
-    def __init__(self, party: Party, message: Subscribe) -> None:
-        self.party = party
-        self.version = message.version
-        self.patterns = message.patterns
-        self.begin = message.begin
-        self.window = message.window
-        self.cursors: dict[Stream, Cursor] = {}
-        self.waiting: OrderedDict[Stream, None] = OrderedDict()
-        """Streams that wait for a read, urgent ones first."""
-
-    def matches(self, stream: Stream) -> bool:
-        """Whether a stream is among those asked for."""
-        return any(fnmatchcase(stream.publisher, pattern) for pattern in self.patterns)
-
-
 class Subscriptions:
     """The subscribers of one channel at a replica."""
 
-    def __init__(self, shelf: Shelf, serving: Serving, reads: Reads) -> None:
+    def __init__(self, shelf: Shelf, serving: Serving, reads: Reads, blocking: Blocking) -> None:
         self._shelf = shelf
         self._context = shelf.context
         self._out = shelf.context.out
         self._serving = serving
         self._reads = reads
+        self._blocking = blocking
         self._clients: dict[Party, Subscription] = {}
         self._ended: dict[Party, int] = {}
         self._followers: dict[Stream, dict[Party, Cursor]] = {}
@@ -104,7 +74,7 @@ class Subscriptions:
         newest = max(old.version if old else -1, self._ended.get(party, -1))
         if message.version < newest or not self._serving.affords(party, self._work(old, message)):
             return
-        refusal = self._refusal(party, old)
+        refusal = self._refusal(party, old, message)
         if refusal is not None:
             self._out.send(party, SubscribeStatus(message.channel, message.version, False, refusal))
             return
@@ -116,8 +86,9 @@ class Subscriptions:
                     if fresh.matches(stream):
                         self._follow(fresh, stream, cursor.next, cursor.through)
             self._clients[party] = fresh
+            self._blocking.begin(fresh)
             for stream, entry in self._shelf.entries.items():
-                if entry.created > fresh.begin and entry.head > 0:
+                if entry.head > 0 and fresh.begins(stream, entry.created):
                     self._auto_follow(fresh, stream)
         self._out.send(party, SubscribeStatus(message.channel, message.version, True))
 
@@ -127,10 +98,12 @@ class Subscriptions:
             return 1.0
         return 1.0 + len(self._shelf.entries) / SUBSCRIBE_STREAMS
 
-    def _refusal(self, party: Party, old: Subscription | None) -> str | None:
+    def _refusal(self, party: Party, old: Subscription | None, message: Subscribe) -> str | None:
         channel = self._context.channel
         if not channel.admits_subscriber(party):
             return f"{party} may not subscribe to {channel.name}"
+        if message.blocks and not channel.trusts_subscriber(party):
+            return f"{party} may not block {channel.name}"
         most = min(channel.max_subscribers or CLIENTS, CLIENTS)
         if old is None and len(self._clients) >= most:
             return f"{channel.name} takes {most} subscribers, and has them"
@@ -168,6 +141,7 @@ class Subscriptions:
         cursor = client.cursors.get(message.stream) if client is not None else None
         if cursor is not None and message.through > cursor.through:
             cursor.through = message.through
+            self._blocking.moved(cursor.client, message.stream)
             self._pump(cursor, entry)
 
     def _follow(self, client: Subscription, stream: Stream, first: int, through: int) -> None:
@@ -176,9 +150,10 @@ class Subscriptions:
         cursor = Cursor(client, stream, max(1, first), through)
         client.cursors[stream] = cursor
         self._followers.setdefault(stream, {})[client.party] = cursor
+        self._blocking.moved(client, stream)
 
     def _auto_follow(self, client: Subscription, stream: Stream) -> None:
-        if stream not in client.cursors and client.matches(stream):
+        if stream not in client.cursors:
             self._follow(client, stream, 1, client.window)
             cursor = client.cursors.get(stream)
             if cursor is not None:
@@ -186,6 +161,7 @@ class Subscriptions:
 
     def _drop(self, client: Subscription) -> None:
         client.waiting.clear()
+        self._blocking.end(client)
         for stream in client.cursors:
             followers = self._followers.get(stream)
             if followers is not None:
@@ -202,8 +178,9 @@ class Subscriptions:
         """
         if fresh is not None and fresh.first == 1:
             for client in self._clients.values():
-                if entry.created > client.begin:
-                    self._auto_follow_live(client, active.stream)
+                known = active.stream in client.cursors
+                if not known and client.begins(active.stream, entry.created):
+                    self._follow(client, active.stream, 1, client.window)
         followers = self._followers.get(active.stream)
         if not followers:
             return
@@ -221,10 +198,6 @@ class Subscriptions:
                     self._pump(cursor, entry)
             for message in statements:
                 self._out.send(party, message)
-
-    def _auto_follow_live(self, client: Subscription, stream: Stream) -> None:
-        if stream not in client.cursors and client.matches(stream):
-            self._follow(client, stream, 1, client.window)
 
     def _news(self, active: ReplicaStream, fresh: Fresh) -> list[Message]:
         """The votes of a turn, and the bodies that it is this replica's turn to send."""

@@ -347,9 +347,21 @@ class Follower:
             self.follow_at(replica)
 
     def follow_at(self, replica: Party) -> None:
-        """Ask one replica for all from the next position on."""
+        """Ask one replica for all from the next position on; while it is held, to pause there."""
+        reading = self.reading
         if self.anchor.anchored and not self.ended:
             first = min(self.tally.path.base.seq, self.delivered) + 1
-            self.reading.out.send(
-                replica, Follow(self.stream, self.reading.version, first, self._through)
-            )
+            if reading.held:
+                first = self.delivered + 1
+            reading.out.send(replica, Follow(self.stream, reading.version, first, self.credit))
+
+    @property
+    def credit(self) -> int:
+        """Up to where replicas may send."""
+        return self.delivered if self.reading.held else self._through
+
+    def reminded(self, replica: Party, message: Follow) -> None:
+        """A replica lets the publisher wait: has it less credit of this subscriber than it gave?"""
+        self.announce(replica, message.first - 1)
+        if message.version == self.reading.version and message.through < self.credit:
+            self.follow_at(replica)

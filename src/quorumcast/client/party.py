@@ -18,7 +18,8 @@ import msgspec
 
 from quorumcast.auth import certificate as certificates
 from quorumcast.client.publisher import Publisher
-from quorumcast.client.subscriber import Desk, Start, Subscriber, Subscription
+from quorumcast.client.subscriber import Subscriber
+from quorumcast.client.subscription import Desk, Start, Subscription
 from quorumcast.core.channel import Channel
 from quorumcast.core.ids import Cluster, Lane, Party, Stream
 from quorumcast.core.limits import REPEAT_SECONDS
@@ -53,7 +54,7 @@ _NEVER = 2**62
 """A counter that no replica reaches: a knock follows no streams."""
 
 _TO_PUBLISHER = (Status, Credit, HeldUpTo, AskBodies)
-_TO_SUBSCRIBER = (Held, Bodies, ReadyUpTo, FloorAt, Digests, Heads, SubscribeStatus)
+_TO_SUBSCRIBER = (Held, Bodies, ReadyUpTo, FloorAt, Digests, Heads, SubscribeStatus, Follow)
 
 
 class Reached(msgspec.Struct, frozen=True):
@@ -107,20 +108,23 @@ class Reader(Subscriber):
 
     def __init__(self, me: Party, cluster: Cluster, channels: Iterable[Channel]) -> None:
         super().__init__(me, cluster, channels)
-        self._held: dict[str, None] = {}
         self._beginning: dict[str, None] = {}
         """Subscriptions that are not in force everywhere yet."""
 
     def subscribe(
-        self, channel: str, patterns: tuple[str, ...] = ("*",), start: Start = "latest"
+        self,
+        channel: str,
+        patterns: tuple[str, ...] = ("*",),
+        start: Start = "latest",
+        *,
+        blocks: bool = False,
     ) -> None:
         """Subscribe, or change the subscription; `Subscribed` follows once it is in force."""
-        super().subscribe(channel, patterns, start)
+        super().subscribe(channel, patterns, start, blocks=blocks)
         self._beginning[channel] = None
 
     def unsubscribe(self, channel: str) -> None:
         """End a subscription."""
-        self._held.pop(channel, None)
         self._beginning.pop(channel, None)
         super().unsubscribe(channel)
 
@@ -136,7 +140,8 @@ class Reader(Subscriber):
         super()._ask(subscription, replica, desk)
         if not desk.complete and desk.interval > REPEAT_SECONDS:
             channel, patterns = subscription.reading.channel.name, subscription.patterns
-            self.out.send(replica, Subscribe(channel, _KNOCK, patterns, _NEVER, 0))
+            knock = Subscribe(channel, _KNOCK, patterns, _NEVER, 0, subscription.blocks)
+            self.out.send(replica, knock)
 
     def _status(self, subscription: Subscription, replica: Party, message: SubscribeStatus) -> None:
         """A replica's answer to a subscription; the refusal of a knock is one of all versions."""
@@ -149,26 +154,24 @@ class Reader(Subscriber):
 
     def holds(self, channel: str) -> bool:
         """Whether nothing of this channel is delivered now."""
-        return channel in self._held
+        subscription = self._subscriptions.get(channel)
+        return subscription is not None and subscription.reading.held
 
     def hold(self, channel: str) -> None:
         """Deliver nothing more of a channel, and let replicas pause."""
         subscription = self._subscriptions.get(channel)
-        if subscription is None or channel in self._held:
-            return
-        self._held[channel] = None
-        version = subscription.reading.version
-        for stream, follower in subscription.followers.items():
-            if follower.believed and follower.anchor.anchored and not follower.ended:
-                end = follower.delivered
-                subscription.reading.to_replicas(Follow(stream, version, end + 1, end))
+        if subscription is not None and not subscription.reading.held:
+            self._change(subscription, held=True)
 
     def release(self, channel: str) -> None:
         """Go on where the channel was held."""
         subscription = self._subscriptions.get(channel)
-        if subscription is None or channel not in self._held:
-            return
-        del self._held[channel]
+        if subscription is not None and subscription.reading.held:
+            self._change(subscription, held=False)
+
+    def _change(self, subscription: Subscription, *, held: bool) -> None:
+        """Tell replicas how much of every stream is taken from now on."""
+        subscription.reading.held = held
         for follower in subscription.followers.values():
             follower.touch()
             if follower.believed:
@@ -188,11 +191,7 @@ class Reader(Subscriber):
 
     def settle(self) -> None:
         """Draw the conclusions of what came so far; channels that are held are settled later."""
-        readings = [
-            self._subscriptions[channel].reading
-            for channel in self._held
-            if self._subscriptions[channel].reading.touched
-        ]
+        readings = [each.reading for each in self._subscriptions.values() if each.reading.held]
         waiting = [(reading, reading.touched) for reading in readings]
         for reading in readings:
             reading.touched = {}
@@ -250,7 +249,7 @@ class ClientParty:
         self._rejections: list[Rejection] = []
         self._greeted: dict[Party, None] = {}
         self._reach_changed = False
-        self._obstacles: dict[str, dict[Party, str]] = {each.name: {} for each in channels}
+        self._obstacles: dict[str, dict[Party, Status]] = {each.name: {} for each in channels}
 
     # -- local calls ---------------------------------------------------------------------------
 
@@ -271,10 +270,15 @@ class ClientParty:
         self._publisher.resume(sessions)
 
     def subscribe(
-        self, channel: str, patterns: tuple[str, ...] = ("*",), start: Start = "latest"
+        self,
+        channel: str,
+        patterns: tuple[str, ...] = ("*",),
+        start: Start = "latest",
+        *,
+        blocks: bool = False,
     ) -> None:
         """Subscribe to publishers whose names match; see `Subscriber.subscribe`."""
-        self._subscriber.subscribe(channel, patterns, start)
+        self._subscriber.subscribe(channel, patterns, start, blocks=blocks)
 
     def unsubscribe(self, channel: str) -> None:
         """End a subscription."""
@@ -294,7 +298,7 @@ class ClientParty:
 
     def obstacles(self, channel: str) -> Mapping[Party, str]:
         """Why replicas take no publications on a channel now, in their own words."""
-        return dict(self._obstacles.get(channel, {}))
+        return {name: said.reason for name, said in self._obstacles.get(channel, {}).items()}
 
     # -- the machine ---------------------------------------------------------------------------
 
@@ -329,7 +333,7 @@ class ClientParty:
         elif isinstance(message, _TO_SUBSCRIBER):
             self._subscriber.step(sender, message)
         elif isinstance(message, _TO_PUBLISHER):
-            if isinstance(message, Status):
+            if isinstance(message, Status | Credit):
                 self._note(sender, message)
             self._publisher.step(sender, message)
         elif isinstance(message, ConfirmedUpTo):
@@ -347,15 +351,21 @@ class ClientParty:
             reason = f"{type(message).__name__} is not for a client"
             self._rejections.append(Rejection(sender, reason))
 
-    def _note(self, sender: Party, message: Status) -> None:
+    def _note(self, sender: Party, message: Status | Credit) -> None:
         """Remember why a replica takes nothing, for whoever waits in vain."""
-        said = self._obstacles.get(message.stream.channel)
-        if said is None or message.stream.publisher != self.me:
+        stream = message.stream
+        said = self._obstacles.get(stream.channel)
+        if said is None or stream.publisher != self.me:
             return
-        if message.code is StatusCode.OK:
-            said.pop(sender, None)
+        known = said.get(sender)
+        if isinstance(message, Credit):
+            if known is not None and known.stream == stream and message.through > known.position:
+                del said[sender]
+        elif message.code is StatusCode.OK:
+            if known is not None and known.stream.lane == stream.lane:
+                del said[sender]
         elif message.reason:
-            said[sender] = message.reason
+            said[sender] = message
 
     def tick(self) -> None:
         """Do what is due in both halves."""

@@ -68,6 +68,8 @@ class Pulling:
         """The patience is over; what was delivered in the meantime renews it."""
         follower = self._follower
         mark, self._mark = self._mark, None
+        if self._reading.held:
+            return  # nothing that is asked for would be delivered; a release begins anew
         if mark is not None and follower.delivered > mark:
             self._interval = PATIENCE_SECONDS
         else:

@@ -33,6 +33,8 @@ class Reading:
         self.live = live
         self.now = 0.0
         self.version = 0
+        self.held = False
+        """Whether nothing is delivered now, and replicas are given no credit."""
         self.window = SUBSCRIBER_WINDOW
         self.chained = channel.confirm and channel.byzantine
         """Whether replicas state chain digests that matter: without, votes are all there is."""

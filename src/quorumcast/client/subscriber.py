@@ -8,22 +8,20 @@ answer: what the replica hears of later it sends from position 1, the others whe
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
-from fnmatch import fnmatchcase
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from quorumcast.client.follower import Follower
-from quorumcast.client.listing import Listing
 from quorumcast.client.reading import Reading
+from quorumcast.client.subscription import Desk, Start, Subscription
 from quorumcast.core.channel import Channel
 from quorumcast.core.errors import ConfigError
-from quorumcast.core.ids import Cluster, Party, Position, Stream
+from quorumcast.core.ids import Cluster, Party, Stream
 from quorumcast.core.limits import (
     ACTIVE_STREAMS,
     CANDIDATE_STREAMS,
     HEADS_MOST_SECONDS,
     PATTERNS,
-    REPEAT_SECONDS,
 )
 from quorumcast.core.machine import Agenda, Out, Ready
 from quorumcast.core.messages import (
@@ -32,6 +30,7 @@ from quorumcast.core.messages import (
     ConfirmedUpTo,
     Digests,
     FloorAt,
+    Follow,
     Head,
     Heads,
     Held,
@@ -44,45 +43,6 @@ from quorumcast.core.messages import (
 )
 from quorumcast.core.outcomes import SubscriptionRefused
 from quorumcast.core.records import Loaded, Read
-
-Start: TypeAlias = Literal["earliest", "latest"] | Mapping[Stream, int]
-"""Where to begin: at the first position retained, after the last, or at named next positions."""
-
-
-class Desk:
-    """What a subscriber knows of one replica on one channel."""
-
-    def __init__(self) -> None:
-        self.since = 0
-        self.complete = False
-        self.subscribed = 0
-        self.accepted = 0
-        self.refused: str | None = None
-        self.interval = REPEAT_SECONDS
-        self.candidates: OrderedDict[Stream, None] = OrderedDict()
-
-
-class Subscription:
-    """One channel that is subscribed to."""
-
-    def __init__(self, reading: Reading, patterns: tuple[str, ...], start: Start) -> None:
-        self.reading = reading
-        self.patterns = patterns
-        self.start = start
-        self.fixed = start != "latest"
-        """Whether it is decided where streams begin."""
-        self.starts: dict[Stream, int] = dict(start) if isinstance(start, Mapping) else {}
-        self.desks: dict[Party, Desk] = {}
-        self.listing = Listing(reading.quorum.one_correct)
-        self.followers: dict[Stream, Follower] = {}
-        self.idle: OrderedDict[Stream, None] = OrderedDict()
-        """Followers with nothing to do, the one that was so for longest first."""
-        self.resting: dict[Stream, Position] = {}
-        """Streams that were idle for long: what was delivered of them, with its chain digest."""
-
-    def matches(self, stream: Stream) -> bool:
-        """Whether the subscription asks for this stream."""
-        return any(fnmatchcase(stream.publisher, pattern) for pattern in self.patterns)
 
 
 class Subscriber:
@@ -113,16 +73,23 @@ class Subscriber:
             FloorAt: Follower.floor,
             Digests: Follower.digests,
             Bodies: Follower.take_bodies,
+            Follow: Follower.reminded,
         }
 
     # -- local calls ---------------------------------------------------------------------------
 
     def subscribe(
-        self, channel: str, patterns: tuple[str, ...] = ("*",), start: Start = "latest"
+        self,
+        channel: str,
+        patterns: tuple[str, ...] = ("*",),
+        start: Start = "latest",
+        *,
+        blocks: bool = False,
     ) -> None:
         """Subscribe to publishers whose names match, or change the subscription to these.
 
-        Streams that were followed already go on where they are, if they still match.
+        Streams that were followed already go on where they are, if they still match. With
+        `blocks` publishers wait for this subscriber, if the channel trusts it with that.
         """
         if channel not in self._channels:
             known = ", ".join(sorted(self._channels)) or "none"
@@ -133,7 +100,7 @@ class Subscriber:
         reading = Reading(self._cluster, self._channels[channel], self.out, self.agenda, self._live)
         if old is not None:
             reading = old.reading
-        fresh = Subscription(reading, patterns, start)
+        fresh = Subscription(reading, patterns, start, blocks=blocks)
         reading.version = self._versions[channel] = self._versions.get(channel, 0) + 1
         reading.now = self._now
         self._subscriptions[channel] = fresh
@@ -212,6 +179,10 @@ class Subscriber:
             self.out.reject(sender, f"{type(message).__name__} is not for a subscriber")
             return
         stream: Stream = getattr(message, "stream")  # noqa: B009  every handled kind has one
+        if isinstance(message, Follow) and stream.channel not in self._subscriptions:
+            version = self._versions.get(stream.channel, message.version)
+            self.out.send(sender, Unsubscribe(stream.channel, version))  # the last one was lost
+            return
         follower = self._follower(sender, stream)
         if follower is not None:
             handler(follower, sender, message)
@@ -328,6 +299,7 @@ class Subscriber:
                 subscription.patterns,
                 desk.since,
                 reading.window,
+                subscription.blocks,
             ),
         )
         for follower in subscription.followers.values():

@@ -43,6 +43,8 @@ class Channel(msgspec.Struct, frozen=True):
     deliver: Literal["safe", "first"] = "safe"
     publishers: tuple[str, ...] = ()
     subscribers: tuple[str, ...] = ("*",)
+    trusted_subscribers: tuple[str, ...] = ()
+    """Who may let the publishers wait for it."""
     max_publishers: int = 0
     max_subscribers: int = 0
     signed: bool = False
@@ -104,3 +106,11 @@ class Channel(msgspec.Struct, frozen=True):
     def admits_subscriber(self, name: Party) -> bool:
         """Whether a certified name may subscribe here."""
         return any(fnmatchcase(name, pattern) for pattern in self.subscribers)
+
+    def trusts_subscriber(self, name: Party) -> bool:
+        """Whether a certified name may stop this channel's publishers while it reads.
+
+        >>> Channel("alerts", trusted_subscribers=("audit",)).trusts_subscriber("screen")
+        False
+        """
+        return any(fnmatchcase(name, pattern) for pattern in self.trusted_subscribers)

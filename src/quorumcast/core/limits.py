@@ -169,6 +169,10 @@ SUBSCRIBER_WINDOW = 4096
 LISTED_STREAMS = 16_384
 """Streams that one replica lists and that are not followed: as many as it would serve."""
 
+QUEUE_BYTES = 64 * 2**20
+"""Bodies that wait in a subscription's queue for their reader, unless it says otherwise: the number
+of events alone bounds nothing where a body may have 8 MiB."""
+
 COPIES_BYTES = 64 * 2**20
 """Bodies that one replica sent to a subscriber of a channel and that are not delivered yet."""
 

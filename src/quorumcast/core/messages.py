@@ -246,6 +246,7 @@ class Subscribe(_Message, frozen=True):
 
     Streams that this replica first heard of after its counter `begin` are followed from
     position 1 with `window` positions of credit; older ones only where `Follow` names them.
+    With `blocks` publishers get no more credit than this subscriber gives: for trusted ones alone.
     """
 
     channel: str
@@ -253,10 +254,14 @@ class Subscribe(_Message, frozen=True):
     patterns: tuple[str, ...]
     begin: int
     window: int
+    blocks: bool = False
 
 
 class Follow(_Message, frozen=True):
-    """Send me this stream from position `first`, up to `through`."""
+    """Send me this stream from position `first`, up to `through`.
+
+    A replica says it to a subscriber whose credit stops a publisher: this is what it has of you.
+    """
 
     stream: Stream
     version: int

@@ -82,7 +82,6 @@ class ChannelSettings(msgspec.Struct, frozen=True):
     on_gap: Literal["fail", "continue"] = "fail"
     ttl_seconds: float | None = None
     durability: Literal["memory"] = "memory"
-    trusted_subscribers: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -116,7 +115,7 @@ class ChannelSettings(msgspec.Struct, frozen=True):
             "signed": channel.signed,
             "durability": self.durability,
             "trusted_publishers": [],
-            "trusted_subscribers": list(self.trusted_subscribers),
+            "trusted_subscribers": list(channel.trusted_subscribers),
         }
 
     def text(self) -> str:
@@ -218,20 +217,19 @@ def read_channel(
         deliver=_deliver(table, protocol),
         publishers=_patterns(table, "publishers", ()),
         subscribers=_patterns(table, "subscribers", ("*",)),
+        trusted_subscribers=_patterns(table, "trusted_subscribers", ()),
         max_publishers=table.whole("max_publishers", 0, 0, COUNT),
         max_subscribers=table.whole("max_subscribers", 0, 0, COUNT),
         signed=table.flag("signed", False),
         retention=_retention(table),
     )
     _check_bounds(table, channel, cluster)
-    trusted = _patterns(table, "trusted_subscribers", ())
     return ChannelSettings(
         channel,
         schema=_schema(table),
-        queue=_queue(table, trusted),
+        queue=_queue(table, channel.trusted_subscribers),
         on_gap=table.choice("on_gap", ("fail", "continue"), "fail"),
         ttl_seconds=table.quantity("ttl", None, parse_duration, "10m"),
-        trusted_subscribers=trusted,
     )
 
 

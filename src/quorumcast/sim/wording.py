@@ -94,7 +94,10 @@ _MESSAGES: dict[type, Callable[[Any], str]] = {
     said.Bodies: lambda m: f"bodies {_bodies(m)}",
     said.AskHeads: lambda m: f"heads of {m.channel} since {m.since}?",
     said.Heads: _heads,
-    said.Subscribe: lambda m: f"SUBSCRIBE {m.channel} v{m.version} {_some(list(m.patterns))}",
+    said.Subscribe: lambda m: (
+        f"SUBSCRIBE {m.channel} v{m.version} {_some(list(m.patterns))}"
+        f"{' and blocks' if m.blocks else ''}"
+    ),
     said.Follow: lambda m: f"FOLLOW {name(m.stream)} v{m.version} {m.first} to {m.through}",
     said.Unsubscribe: lambda m: f"UNSUBSCRIBE {m.channel} v{m.version}",
     said.SubscribeStatus: lambda m: (
