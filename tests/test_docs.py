@@ -13,7 +13,8 @@ from xml.etree import ElementTree
 import pytest
 import typer
 
-from quorumcast.cli import app
+from quorumcast.cli.app import COMMANDS as COMMANDS_BY_NAME
+from quorumcast.cli.app import Commands
 from quorumcast.core.errors import ConfigError
 from quorumcast.sim.campaign import spread
 from quorumcast.sim.scenario import Scenario
@@ -100,10 +101,11 @@ WRONG_USAGE = typer.BadParameter.__mro__[1]
 
 def check_quorumcast(arguments: list[str]) -> None:
     """Parse what `quorumcast` is given, to the last option and value, without running it."""
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     name, *rest = arguments
-    assert name in commands, f"{name} is no command: there are {', '.join(commands)}"
-    with commands[name].make_context(name, rest) as context:
+    assert name in COMMANDS_BY_NAME, (
+        f"{name} is no command: there are {', '.join(COMMANDS_BY_NAME)}"
+    )
+    with Commands().load(name).make_context(name, rest) as context:
         if name == "sim":  # names that it looks up only when it runs
             lists = [context.params[each].split(",") for each in ("protocol", "adversary")]
             assert spread(Scenario(), *lists, range(1))
