@@ -239,8 +239,10 @@ def test_ctrl_c_says_how_many_were_acknowledged(shell: Shell) -> None:
         pub.send_signal(signal.SIGINT)
         out, err = pub.communicate(timeout=30)
     assert pub.returncode == 130
-    assert err == "quorumcast: interrupted\n"
     told = json.loads(out)
+    assert err.startswith(
+        f"quorumcast: interrupted: {told['acknowledged']:,} of {told['sent']:,} events are ack"
+    )
     assert 0 < told["acknowledged"] <= told["sent"] < 1_000_000
 
 
@@ -303,7 +305,8 @@ def test_who_may_not_publish_is_told_at_once_though_more_input_may_come(shell: S
         pub.stdin.flush()
         assert pub.wait(30) == 4
         assert pub.stderr is not None
-        assert "outsider may not publish on inner" in pub.stderr.read()
+        assert pub.stderr.readline().startswith("quorumcast: outsider may not publish on inner")
+        assert pub.stderr.read() == ""
 
 
 def restart(shell: Shell) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from quorumcast.cli.clients import ChannelName, Identity, client_of, talk_ending
 from quorumcast.cli.completing import attribute_names
-from quorumcast.cli.ending import FAILED, say
+from quorumcast.cli.ending import FAILED, INTERRUPTED, ended, say
 from quorumcast.cli.folders import Json, Where, as_json, run
 from quorumcast.core.errors import ConfigError, QuorumcastError
 
@@ -87,11 +87,17 @@ def pub(
         sending = Sending(_job(channel, given, key, urgent, attributes or [], batch))
         try:
             run(sending.run(client))
-        except (KeyboardInterrupt, QuorumcastError):
-            if sending.sent:
-                _tell_end(sending, json=json, failed=True)
+        except KeyboardInterrupt:
+            if json:
+                print(as_json(_object(sending)))
+            raise ended(f"interrupted: {_so_far(sending)}", INTERRUPTED) from None
+        except QuorumcastError:
+            if sending.acknowledged and json:
+                print(as_json(_object(sending)))
+            elif sending.acknowledged:
+                say(_so_far(sending))
             raise
-        _tell_end(sending, json=json, failed=False)
+        print(as_json(_object(sending)) if json else _told(sending))
         if sending.faults:
             raise typer.Exit(FAILED)
 
@@ -141,23 +147,25 @@ def _job(
 # -- the end ---------------------------------------------------------------------------------------
 
 
-def _tell_end(sending: Sending, *, json: bool, failed: bool) -> None:
-    channel, count, seconds = sending.job.channel, sending.acknowledged, sending.seconds
-    pace = count / seconds if seconds > 0 else None
-    if json:
-        print(as_json(_object(sending, pace)))
-    elif failed:
-        say(
-            f"{count:,} of {sending.sent:,} events that were sent are acknowledged on {channel}"
-            + ("; of the others the outcome is unknown" if count < sending.sent else "")
-        )
-    else:
-        shown = f", {pace:,.0f} a second" if count > 1 and pace else ""
-        events = "event is" if count == 1 else "events are"
-        print(f"{count:,} {events} acknowledged on {channel}{shown}")
+def _pace(sending: Sending) -> float | None:
+    return sending.acknowledged / sending.seconds if sending.seconds > 0 else None
 
 
-def _object(sending: Sending, pace: float | None) -> dict[str, Any]:
+def _told(sending: Sending) -> str:
+    count, pace = sending.acknowledged, _pace(sending)
+    shown = f", {pace:,.0f} a second" if count > 1 and pace else ""
+    events = "event is" if count == 1 else "events are"
+    return f"{count:,} {events} acknowledged on {sending.job.channel}{shown}"
+
+
+def _so_far(sending: Sending) -> str:
+    count, sent = sending.acknowledged, sending.sent
+    others = "; what became of the others is unknown" if count < sent else ""
+    return f"{count:,} of {sent:,} events are acknowledged on {sending.job.channel}{others}"
+
+
+def _object(sending: Sending) -> dict[str, Any]:
+    pace = _pace(sending)
     half, most = sending.latencies.percentile(50), sending.latencies.percentile(99)
     return {
         "channel": sending.job.channel,
