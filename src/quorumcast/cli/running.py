@@ -12,7 +12,7 @@ from quorumcast.cli.ending import FAILED
 from quorumcast.cli.folders import Json, Where, as_json, folder_ending, run
 from quorumcast.core.errors import ConfigError
 from quorumcast.runtime.files import CLUSTER_FILE
-from quorumcast.runtime.finding import find_cluster, remember_up
+from quorumcast.runtime.finding import current_folder, find_cluster, remember_up
 from quorumcast.runtime.units import parse_duration
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _place(folder: Path | None, cluster: Path | None, *, json: bool) -> Path:
         except ConfigError:
             if cluster is not None:
                 raise
-            folder = Path(NEW_FOLDER)
+            folder = current_folder() / NEW_FOLDER
     if folder.name == CLUSTER_FILE and folder.is_file():
         folder = folder.parent
     if not (folder / CLUSTER_FILE).is_file():

@@ -40,7 +40,7 @@ def find_cluster(
         return _folder(Path(given), "--cluster")
     if named:
         return _folder(Path(named), CLUSTER_VARIABLE)
-    here = _current() if here is None else here.absolute()
+    here = current_folder() if here is None else here.absolute()
     for folder in (here, *here.parents):
         if (folder / CLUSTER_FILE).is_file():
             return folder
@@ -114,7 +114,12 @@ def _is_path(wanted: str) -> bool:
     return wanted.endswith(CLIENT_SUFFIX) or "/" in wanted
 
 
-def _current() -> Path:
+def current_folder() -> Path:
+    """Where commands are given, or `ConfigError` if it was removed.
+
+    >>> current_folder() == Path.cwd()
+    True
+    """
     try:
         return Path.cwd()
     except OSError:
