@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import doctest
 import importlib.util
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -13,7 +17,8 @@ from xml.etree import ElementTree
 import pytest
 import typer
 
-from quorumcast.cli import app
+from quorumcast.cli.app import COMMANDS as COMMANDS_BY_NAME
+from quorumcast.cli.app import Commands
 from quorumcast.core.errors import ConfigError
 from quorumcast.sim.campaign import spread
 from quorumcast.sim.scenario import Scenario
@@ -85,11 +90,14 @@ def commands_of(block: Block) -> list[list[str]]:
 
 
 BLOCKS = [block for path, text in TEXTS.items() for block in blocks_of(path, text)]
-PYTHON = [block for block in BLOCKS if block.language == "python"]
+TUTORIAL = "docs/tutorial.md"
+"""Its blocks are one story: they are run in their order, in one folder, and not one by one."""
+
+PYTHON = [block for block in BLOCKS if block.language == "python" and block.path != TUTORIAL]
 COMMANDS = [
     (block.name, words)
     for block in BLOCKS
-    if block.language == "console"
+    if block.language == "console" and block.path != TUTORIAL
     for words in commands_of(block)
 ]
 
@@ -100,10 +108,11 @@ WRONG_USAGE = typer.BadParameter.__mro__[1]
 
 def check_quorumcast(arguments: list[str]) -> None:
     """Parse what `quorumcast` is given, to the last option and value, without running it."""
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     name, *rest = arguments
-    assert name in commands, f"{name} is no command: there are {', '.join(commands)}"
-    with commands[name].make_context(name, rest) as context:
+    assert name in COMMANDS_BY_NAME, (
+        f"{name} is no command: there are {', '.join(COMMANDS_BY_NAME)}"
+    )
+    with Commands().load(name).make_context(name, rest) as context:
         if name == "sim":  # names that it looks up only when it runs
             lists = [context.params[each].split(",") for each in ("protocol", "adversary")]
             assert spread(Scenario(), *lists, range(1))
@@ -130,6 +139,94 @@ def test_python_runs(
     code = compile("\n" * (block.line - 1) + block.text, block.path, "exec")
     exec(code, {"__name__": "documentation"})
     assert "Traceback" not in capsys.readouterr().err
+
+
+# -- the tutorial ----------------------------------------------------------------------------------
+
+
+class Step(NamedTuple):
+    """A command or a program of the tutorial, and what it is said to show."""
+
+    name: str
+    command: list[str]
+    shown: str
+
+
+def steps_of(blocks: list[Block]) -> list[Step]:
+    """What a reader does: commands after prompts, and programs with the text that follows them."""
+    steps: list[Step] = []
+    for block in blocks:
+        if block.language == "console":
+            for number, part in enumerate(f"\n{block.text}".split("\n$ ")[1:], 1):
+                command, _, shown = part.partition("\n")
+                steps.append(Step(f"{block.name} {number}", ["bash", "-c", command], shown))
+        elif block.language == "python":
+            steps.append(Step(block.name, [sys.executable, "-c", block.text], ""))
+        elif block.language == "text" and steps:
+            steps[-1] = steps[-1]._replace(shown=block.text)
+    return steps
+
+
+def is_shown(wanted: str, got: str) -> bool:
+    """Whether output is what the text shows; `...` stands for anything."""
+    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    return doctest.OutputChecker().check_output(wanted, got, options)
+
+
+def programs(folder: Path) -> dict[str, str]:
+    """An environment with our commands on its path, and nothing remembered from elsewhere."""
+    for name in ("quorumcast", "qc"):
+        program = folder / name
+        program.write_text(
+            f"#!{sys.executable}\nimport sys\nfrom quorumcast.cli import main\nsys.exit(main())\n"
+        )
+        program.chmod(0o755)
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("QUORUMCAST_")}
+    return {
+        **kept,
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "PYTHONPATH": f"{ROOT / 'src'}",
+        "XDG_STATE_HOME": str(folder.parent / "state"),
+        "COLUMNS": "80",
+    }
+
+
+def test_the_tutorial_happens_as_it_says(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "work").mkdir()
+    environment = programs(tmp_path / "bin")
+
+    def run(command: list[str]) -> str:
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=120,
+            check=False,
+            cwd=tmp_path / "work",
+            env=environment,
+        ).stdout
+
+    steps = steps_of([block for block in BLOCKS if block.path == TUTORIAL])
+    assert len(steps) > 20
+    try:
+        for step in steps:
+            got = run(step.command)
+            assert is_shown(step.shown, got), f"{step.name}: {step.command[-1]}\n{got}"
+    finally:
+        run(["quorumcast", "down"])
+
+
+def test_what_the_tutorial_does_not_show_is_found() -> None:
+    assert is_shown("stopped ...\n", "stopped r2\n")
+    assert not is_shown("stopped r2\n", "stopped r3\n")
+    assert not is_shown("", "Traceback\n")
+    block = Block("x.md", 1, "console", "$ one | two\nshown\n...\n$ three\n")
+    steps = steps_of([block, Block("x.md", 9, "python", "p"), Block("x.md", 12, "text", "q")])
+    assert [step.command[-1] for step in steps] == ["one | two", "three", "p"]
+    assert [step.shown for step in steps] == ["shown\n...", "", "q"]
 
 
 @pytest.mark.parametrize("path", TEXTS)

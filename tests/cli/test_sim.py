@@ -16,12 +16,12 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from quorumcast import __version__
 from quorumcast.cli import app
 from quorumcast.cli import sim as sim_module
+from quorumcast.cli.app import Commands
 from quorumcast.cli.telling import show_report
 from quorumcast.sim.adversaries import REGISTRY
 from quorumcast.sim.checkers import CHECKERS, Violation
@@ -278,7 +278,7 @@ def test_the_page_lists_every_adversary_and_every_checker() -> None:
 
 
 def test_the_page_names_every_option() -> None:
-    sim = typer.main.get_command(app).commands["sim"]  # type: ignore[attr-defined]
+    sim = Commands().load("sim")
     options = {option for each in sim.params for option in each.opts}
     assert len(options) > 15
     missing = {option for option in options if f"`{option}" not in PAGE.read_text()}

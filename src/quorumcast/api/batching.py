@@ -122,6 +122,8 @@ class Gathering:
         """Publications that are not confirmed yet, by the number of their ticket."""
         self._failures: list[Flight] = []
         self._unsettled = 0
+        self.events_acknowledged = 0
+        """So many events of this lane are safe."""
         self._alarm: asyncio.TimerHandle | asyncio.Handle | None = None
 
     # -- gathering -----------------------------------------------------------------------------
@@ -256,6 +258,7 @@ class Gathering:
             if over:
                 del self._flights[number]
             if flight.acknowledge(said, number, self._level):
+                self.events_acknowledged += flight.rows
                 self._settled(flight)
         self._next()
 

@@ -116,6 +116,11 @@ class Publisher:
         self._normal.check(payload, timestamp, key, urgent, attributes)
 
     @property
+    def acknowledged(self) -> int:
+        """How many of the events sent so far are acknowledged."""
+        return sum(each.events_acknowledged for each in self._lanes.values())
+
+    @property
     def full(self) -> bool:
         """Whether `send` would wait, or raise because it is closed."""
         return self._budget.left <= 0

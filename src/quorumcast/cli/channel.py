@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from quorumcast.cli.completing import one_of
 from quorumcast.cli.folders import Json, Where, as_json, folder_ending, run
 from quorumcast.core.errors import ConfigError
-from quorumcast.runtime.changing import add_channel, sign_again
-from quorumcast.runtime.channels import ChannelSettings
 from quorumcast.runtime.finding import find_cluster
-from quorumcast.runtime.folder import replicas_here
-from quorumcast.runtime.local import LIVE, LocalCluster
-from quorumcast.runtime.settings import ClusterFile, load_cluster
+
+if TYPE_CHECKING:
+    from quorumcast.runtime.channels import ChannelSettings
+    from quorumcast.runtime.settings import ClusterFile
 
 CHANNELS_EXAMPLES = """
 Examples:
@@ -43,13 +41,23 @@ quorumcast channel sign --cluster demo
 
 Publishers = Annotated[str, typer.Option(help="Who may publish: names or patterns, with commas.")]
 Subscribers = Annotated[str, typer.Option(help="Who may subscribe, likewise.")]
-Protection = Annotated[str | None, typer.Option(help="bft or cft.")]
-Protocol = Annotated[str | None, typer.Option(help="ab or bracha; plain for cft.")]
+Protection = Annotated[
+    str | None, typer.Option(help="bft or cft.", autocompletion=one_of("bft", "cft"))
+]
+Protocol = Annotated[
+    str | None,
+    typer.Option(
+        help="ab or bracha; plain for cft.", autocompletion=one_of("ab", "bracha", "plain")
+    ),
+]
 Confirm = Annotated[str | None, typer.Option(help="α in publications, or false in a lab cluster.")]
 Within = Annotated[
     str | None, typer.Option(help="How long a tail may stay unconfirmed, such as 250ms.")
 ]
-Deliver = Annotated[str | None, typer.Option(help="With cft: safe or first.")]
+Deliver = Annotated[
+    str | None,
+    typer.Option(help="With cft: safe or first.", autocompletion=one_of("safe", "first")),
+]
 Most = Annotated[int | None, typer.Option(help="At one time; 0: any number.")]
 Attributes = Annotated[
     str | None, typer.Option("--schema", help="Attributes: severity=int8,host=string.")
@@ -59,9 +67,15 @@ Age = Annotated[str | None, typer.Option(help="How long they do, such as 24h.")]
 Size = Annotated[str | None, typer.Option(help="How many bytes of them, such as 1GiB.")]
 Unread = Annotated[int | None, typer.Option(help="Events that a client keeps unread.")]
 Overflow = Annotated[
-    str | None, typer.Option(help="And then: lag, drop-oldest, drop-newest or block.")
+    str | None,
+    typer.Option(
+        help="And then: lag, drop-oldest, drop-newest or block.",
+        autocompletion=one_of("lag", "drop-oldest", "drop-newest", "block"),
+    ),
 ]
-OnGap = Annotated[str | None, typer.Option(help="fail or continue.")]
+OnGap = Annotated[
+    str | None, typer.Option(help="fail or continue.", autocompletion=one_of("fail", "continue"))
+]
 Ttl = Annotated[str | None, typer.Option(help="Events older than this are of no use.")]
 Signed = Annotated[bool, typer.Option("--signed", help="Publications are signed.")]
 Durability = Annotated[str | None, typer.Option(help="memory, until there is a log.")]
@@ -70,20 +84,18 @@ Trusted = Annotated[str, typer.Option(help="Who may block, with commas.")]
 
 def channels(*, cluster: Where = None, json: Json = False) -> None:
     """Show the channels: their settings, and what each promises."""
+    from quorumcast.runtime.settings import load_cluster
+
     with folder_ending():
         found = load_cluster(find_cluster(cluster))
+        live = run(_live(found))
+        shown = [_channel(each, found, live) for each in found.settings]
         if json:
-            live = run(_live(found))
-            print(as_json([_channel(each, found, live) for each in found.settings]))
+            print(as_json(shown))
             return
-        console = Console(highlight=False)
-        table = Table("channel", "protocol", "publishers", "subscribers", "kept")
-        for each in found.settings:
-            who = [", ".join(names) or "nobody" for names in _rights(each)]
-            table.add_row(each.name, each.channel.protocol, *who, each.durability)
-        console.print(table)
-        for each in found.settings:
-            print(f"{each.name}: {each.promise(found.manifest.cluster())}")
+        from quorumcast.cli.looking import show_channels
+
+        show_channels(shown)
 
 
 def channel_add(
@@ -113,6 +125,8 @@ def channel_add(
     json: Json = False,
 ) -> None:
     """Add a channel and sign it as the operator."""
+    from quorumcast.runtime.changing import add_channel
+
     with folder_ending():
         values = {
             "name": name,
@@ -147,6 +161,8 @@ def channel_add(
 
 def channel_sign(*, cluster: Where = None, json: Json = False) -> None:
     """Sign channels and revoked names in cluster.toml that were edited by hand."""
+    from quorumcast.runtime.changing import sign_again
+
     with folder_ending():
         found, changed = sign_again(find_cluster(cluster))
         version = found.charter.version
@@ -163,6 +179,9 @@ def channel_sign(*, cluster: Where = None, json: Json = False) -> None:
 
 async def _live(cluster: ClusterFile) -> dict[str, dict[str, int]]:
     """What running replicas say; nothing where this host has none."""
+    from quorumcast.runtime.folder import replicas_here
+    from quorumcast.runtime.local import LocalCluster
+
     if not replicas_here(cluster):
         return {}
     return await LocalCluster(cluster.path.parent).channels()
@@ -172,6 +191,8 @@ def _channel(
     settings: ChannelSettings, cluster: ClusterFile, live: dict[str, dict[str, int]]
 ) -> dict[str, Any]:
     """A channel for `--json`; what only running replicas know is null while too few run."""
+    from quorumcast.runtime.local import LIVE
+
     return {
         "name": settings.name,
         "settings": settings.table(),
@@ -179,10 +200,6 @@ def _channel(
         **dict.fromkeys(LIVE),
         **live.get(settings.name, {}),
     }
-
-
-def _rights(settings: ChannelSettings) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return settings.channel.publishers, settings.channel.subscribers
 
 
 def _list(text: str) -> list[str]:

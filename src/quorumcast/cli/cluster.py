@@ -7,7 +7,7 @@ and clients as the newest version does.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,14 +20,14 @@ from quorumcast.cli.channel import (
     channel_sign,
     channels,
 )
+from quorumcast.cli.completing import identity_names
 from quorumcast.cli.folders import Json, Where, as_json, folder_ending
 from quorumcast.core.errors import ConfigError
-from quorumcast.runtime.changing import revoke
+from quorumcast.runtime.files import CLIENT_SUFFIX
 from quorumcast.runtime.finding import LOCAL, find_cluster
-from quorumcast.runtime.folder import add_client, host_folder, make_cluster
-from quorumcast.runtime.keyfiles import CLIENT_SUFFIX
-from quorumcast.runtime.places import host_addresses
-from quorumcast.runtime.settings import ClusterFile
+
+if TYPE_CHECKING:
+    from quorumcast.runtime.settings import ClusterFile
 
 INIT_EXAMPLES = """
 Examples:
@@ -93,6 +93,9 @@ def init(
     json: Json = False,
 ) -> None:
     """Make a cluster: cluster.toml, keys, example channels, and the identity `local`."""
+    from quorumcast.runtime.folder import make_cluster
+    from quorumcast.runtime.places import host_addresses
+
     with folder_ending():
         addresses = [] if hosts is None else host_addresses(hosts)
         count = replicas if replicas is not None else len(addresses) or 4
@@ -114,6 +117,8 @@ def init(
 
 
 def _made(folder: Path, cluster: ClusterFile, *, spread: bool) -> dict[str, Any]:
+    from quorumcast.runtime.folder import host_folder
+
     addresses = cluster.addresses
     return {
         "cluster": cluster.name,
@@ -168,6 +173,8 @@ def keys_add(
     json: Json = False,
 ) -> None:
     """Make an identity for a client: one file NAME.qc, all that another host needs."""
+    from quorumcast.runtime.folder import add_client
+
     with folder_ending():
         path, client = add_client(find_cluster(cluster), name, out=out)
         may = {
@@ -183,12 +190,14 @@ def keys_add(
 
 
 def keys_revoke(
-    name: Annotated[str, typer.Argument(help="The client's name.")],
+    name: Annotated[str, typer.Argument(help="The client's name.", autocompletion=identity_names)],
     *,
     cluster: Where = None,
     json: Json = False,
 ) -> None:
     """Revoke a client's name, for ever: replicas refuse whoever comes under it."""
+    from quorumcast.runtime.changing import revoke
+
     with folder_ending():
         found, changed = revoke(find_cluster(cluster), name)
         version = found.charter.version

@@ -15,9 +15,9 @@ import typer
 from rich.console import Console
 
 from quorumcast.cli.called import called
+from quorumcast.cli.clients import talk_ending
 from quorumcast.cli.ending import FAILED, INTERRUPTED
 from quorumcast.cli.folders import Json, as_json, run
-from quorumcast.cli.talking import talk_ending
 from quorumcast.core.errors import ConfigError
 from quorumcast.runtime.units import parse_duration
 

@@ -9,11 +9,36 @@ from contextlib import contextmanager
 
 import typer
 
+from quorumcast.cli.visible import visible
 from quorumcast.core.errors import ConfigError
 
 FAILED = 1
 USAGE = 2
+NO_QUORUM = 3
+NOT_ALLOWED = 4
 INTERRUPTED = 130
+
+
+def say(text: object) -> None:
+    """Tell what is wrong, on standard error; what others made up in it can do no harm there."""
+    print(f"quorumcast: {visible(str(text))}", file=sys.stderr)
+
+
+def ended(error: object, code: int) -> typer.Exit:
+    """What to raise after an error was told.
+
+    >>> ended("r2: no such replica", USAGE).exit_code
+    2
+    """
+    say(error)
+    return typer.Exit(code)
+
+
+def close_output() -> None:
+    """Whoever read our output has enough of it: what is left goes nowhere, without a complaint."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 @contextmanager
@@ -28,12 +53,11 @@ def ending() -> Generator[None]:
     """
     try:
         yield
+        sys.stdout.flush()
     except ConfigError as error:
-        print(f"quorumcast: {error}", file=sys.stderr)
-        raise typer.Exit(USAGE) from None
+        raise ended(error, USAGE) from None
     except KeyboardInterrupt:
-        print("quorumcast: interrupted", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
-    except BrokenPipeError:  # whoever read our output has enough of it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise ended("interrupted", INTERRUPTED) from None
+    except BrokenPipeError:
+        close_output()
         raise typer.Exit(FAILED) from None

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import msgspec
 import typer
 
-from quorumcast.cli.ending import FAILED, ending
+from quorumcast.cli.ending import FAILED, NOT_ALLOWED, ended, ending
+from quorumcast.cli.visible import visible_json
 from quorumcast.core.errors import ConfigError, QuorumcastError
 from quorumcast.runtime.files import NotPermitted
-
-NOT_ALLOWED = 4
 
 T = TypeVar("T")
 
@@ -45,25 +41,33 @@ def folder_ending() -> Generator[None]:
         try:
             yield
         except NotPermitted as error:
-            raise _said(error, NOT_ALLOWED) from None
+            raise ended(error, NOT_ALLOWED) from None
         except (ConfigError, BrokenPipeError):
             raise  # `ending` sees to it
-        except (QuorumcastError, OSError) as error:
-            raise _said(error, FAILED) from None
+        except QuorumcastError as error:
+            raise ended(error, FAILED) from None
+        except PermissionError as error:
+            raise ended(_of_system(error), NOT_ALLOWED) from None
+        except OSError as error:
+            raise ended(_of_system(error), FAILED) from None
 
 
-def _said(error: Exception, code: int) -> typer.Exit:
-    print(f"quorumcast: {error}", file=sys.stderr)
-    return typer.Exit(code)
+def _of_system(error: OSError) -> str:
+    """What the system refused, as a sentence: which file, and why."""
+    if error.filename is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}: see that this user may read and write it"
 
 
 def as_json(value: object) -> str:
-    """A value as one line of JSON.
+    r"""A value as one line of JSON that plays no tricks with a terminal.
 
-    >>> as_json({"a": None})
-    '{"a":null}'
+    >>> as_json({"a": None, "b": "\x9b"})
+    '{"a":null,"b":"\\u009b"}'
     """
-    return msgspec.json.encode(value).decode()
+    import msgspec
+
+    return visible_json(msgspec.json.encode(value).decode())
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -71,5 +75,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     try:
         import uvloop
     except ImportError:
+        import asyncio
+
         return asyncio.run(work)
     return uvloop.run(work)

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import signal
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from quorumcast.cli.called import called
+from quorumcast.cli.completing import replica_names
 from quorumcast.cli.ending import FAILED
-from quorumcast.cli.folders import Json, Where, folder_ending, run
+from quorumcast.cli.folders import Json, Where, as_json, folder_ending, run
 from quorumcast.core.errors import ConfigError
-from quorumcast.runtime.finding import find_cluster, remember_up
-from quorumcast.runtime.folder import make_cluster
-from quorumcast.runtime.local import LocalCluster
-from quorumcast.runtime.memory import keep_memory
-from quorumcast.runtime.server import Server
-from quorumcast.runtime.settings import CLUSTER_FILE
+from quorumcast.runtime.files import CLUSTER_FILE
+from quorumcast.runtime.finding import current_folder, find_cluster, remember_up
 from quorumcast.runtime.units import parse_duration
+
+if TYPE_CHECKING:
+    from quorumcast.runtime.local import LocalCluster
 
 NEW_FOLDER = "cluster"
 """Where `up` makes a cluster, if it finds none and is told no other place."""
 
-Names = Annotated[str, typer.Argument(metavar="REPLICA", help="A replica's name, such as r2.")]
+Names = Annotated[
+    str,
+    typer.Argument(
+        metavar="REPLICA", help="A replica's name, such as r2.", autocompletion=replica_names
+    ),
+]
 
-_UP = """Examples:
+UP_EXAMPLES = """
+Examples:
 
 quorumcast up                 # the cluster here, or a new one in ./cluster; Ctrl-C stops it
 
@@ -39,41 +37,68 @@ quorumcast up demo --detach   # in the background; quorumcast down stops it
 
 quorumcast up --for 30s
 """
+DOWN_EXAMPLES = """
+Examples:
+
+quorumcast down
+
+quorumcast down --cluster demo --json
+"""
+STATUS_EXAMPLES = """
+Examples:
+
+quorumcast status
+
+quorumcast status --cluster demo --json | jq .faults_left
+"""
+START_EXAMPLES = """
+Examples:
+
+quorumcast stop r2
+
+quorumcast start r2
+"""
+REPLICA_EXAMPLES = """
+Examples:
+
+quorumcast replica                       # in a folder that init --hosts made for this host
+
+quorumcast replica r1 --cluster demo
+"""
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    app.command(epilog=_UP)(up)
-    for command in (down, status, start, stop, replica):
-        app.command()(command)
+    app.command(epilog=UP_EXAMPLES)(up)
+    app.command(epilog=DOWN_EXAMPLES)(down)
+    app.command(epilog=STATUS_EXAMPLES)(status)
+    app.command(epilog=START_EXAMPLES)(start)
+    app.command(epilog=START_EXAMPLES)(stop)
+    app.command(epilog=REPLICA_EXAMPLES)(replica)
 
 
 # -- one replica -----------------------------------------------------------------------------------
 
 
-def replica(name: Names, cluster: Where = None) -> None:
+def replica(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[REPLICA]",
+            help="Its name; not needed where the folder has one replica's keys.",
+            autocompletion=replica_names,
+        ),
+    ] = None,
+    *,
+    attached: Annotated[bool, typer.Option("--attached", hidden=True)] = False,
+    cluster: Where = None,
+) -> None:
     """Run one replica in the foreground: what `up` does for each, and what a service runs."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    from quorumcast.cli.serving import serve
+
     with folder_ending():
-        if not run(_serve(find_cluster(cluster), name)):
+        if not run(serve(find_cluster(cluster), name, attached=attached)):
             raise typer.Exit(FAILED)
-
-
-async def _serve(folder: Path, name: str) -> bool:
-    """Until a signal or an order ends it; says whether it ended well."""
-    keep_memory()
-    server = Server(folder, name)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, server.over.set)
-    try:
-        await server.start()
-        print(f"{name} of {server.cluster.name} runs at {server.cluster.addresses[name]}")
-        sys.stdout.flush()
-        await server.over.wait()
-    finally:
-        await server.stop()
-    return server.failure is None
 
 
 # -- the replicas of this host ---------------------------------------------------------------------
@@ -89,149 +114,96 @@ def up(
         str | None, typer.Option("--for", metavar="TIME", help="Stop after a time, e.g. 30s.")
     ] = None,
     cluster: Where = None,
+    json: Json = False,
 ) -> None:
     """Run the replicas of a cluster on this host; make the cluster first where there is none."""
     with folder_ending():
         seconds = None if time_ is None else parse_duration(time_)
         if detach and seconds is not None:
             raise ConfigError("--detach leaves it running and --for stops it: use one of the two")
-        place = _place(folder, cluster)
+        if folder is not None and cluster is not None:
+            raise ConfigError(f"{folder} and --cluster {cluster} name two folders: use one of them")
+        place = _place(folder, cluster, json=json)
+        from quorumcast.cli.supervising import supervise
+        from quorumcast.runtime.local import LocalCluster
+
         local = LocalCluster(place)
         remember_up(place)
-        run(_up(local, detach=detach, seconds=seconds))
+        if not run(supervise(local, detach=detach, seconds=seconds, json=json)):
+            raise typer.Exit(FAILED)
 
 
-def _place(folder: Path | None, cluster: Path | None) -> Path:
+def _place(folder: Path | None, cluster: Path | None, *, json: bool) -> Path:
     if folder is None:
         try:
             return find_cluster(cluster)
         except ConfigError:
             if cluster is not None:
                 raise
-            folder = Path(NEW_FOLDER)
+            folder = current_folder() / NEW_FOLDER
+    if folder.name == CLUSTER_FILE and folder.is_file():
+        folder = folder.parent
     if not (folder / CLUSTER_FILE).is_file():
+        from quorumcast.runtime.folder import make_cluster
+
         made = make_cluster(folder)
-        print(f"made a cluster of {len(made.manifest.replicas)} replicas in {folder}")
+        if not json:
+            print(f"made a cluster of {len(made.manifest.replicas)} replicas in {folder}")
     return folder
 
 
-async def _up(local: LocalCluster, *, detach: bool, seconds: float | None) -> None:
-    over = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, over.set)
-    if running := await local.running():
-        raise ConfigError(
-            f"{', '.join(running)} of this cluster run already: use quorumcast status, or down"
-        )
-    local.start(detached=detach)
-    try:
-        await local.wait_ready()
-    except BaseException:
-        await local.stop()
-        raise
-    _greet(local)
-    if not detach:
-        await _until(over, local, seconds)
-        await local.stop()
-        print("stopped")
-
-
-def _greet(local: LocalCluster) -> None:
-    channels = ", ".join(channel.name for channel in local.cluster.channels)
-    n, f = len(local.cluster.manifest.replicas), local.cluster.manifest.faults
-    lab = "  LAB" if local.cluster.manifest.lab else ""
-    print(f"{local.cluster.name}: {n} replicas are ready, {f} of them may lie{lab}")
-    print(f"channels: {channels}")
-    where = f" --cluster {local.folder}"
-    print("try, each in a terminal of its own:")
-    print(f"  {called('quorumcast sub events --from earliest' + where)}")
-    print(f"  {called('quorumcast pub events hello' + where)}")
-    sys.stdout.flush()
-
-
-async def _until(over: asyncio.Event, local: LocalCluster, seconds: float | None) -> None:
-    """Until a signal, or the time is over; a replica that ends is told of, once."""
-    told: set[str] = set()
-    loop = asyncio.get_running_loop()
-    end = None if seconds is None else loop.time() + seconds
-    while not over.is_set() and (end is None or loop.time() < end):
-        pause = 0.5 if end is None else min(0.5, max(0.0, end - loop.time()))
-        try:
-            async with asyncio.timeout(pause):
-                await over.wait()
-        except TimeoutError:
-            pass
-        for name in set(local.ended()) - told:
-            told.add(name)
-            print(f"{name} ended; quorumcast start {name} brings it back", file=sys.stderr)
-
-
-def down(cluster: Where = None) -> None:
+def down(cluster: Where = None, *, json: Json = False) -> None:
     """Stop the replicas of a cluster that run on this host."""
     with folder_ending():
-        local = LocalCluster(find_cluster(cluster))
-        stopped = run(local.stop())
-        print(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
+        stopped = run(_local(cluster).stop())
+        if json:
+            print(as_json({"stopped": stopped}))
+        else:
+            print(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
 
 
-def stop(name: Names, cluster: Where = None) -> None:
+def stop(name: Names, cluster: Where = None, *, json: Json = False) -> None:
     """Stop one replica of this host."""
     with folder_ending():
-        local = LocalCluster(find_cluster(cluster))
+        local = _local(cluster)
         stopped = run(local.stop([local.check(name)]))
-        print(f"stopped {name}" if stopped else f"{name} was not running")
+        if json:
+            print(as_json({"stopped": stopped}))
+        else:
+            print(f"stopped {name}" if stopped else f"{name} was not running")
 
 
-def start(name: Names, cluster: Where = None) -> None:
+def start(name: Names, cluster: Where = None, *, json: Json = False) -> None:
     """Start one replica of this host again, in the background."""
     with folder_ending():
-        local = LocalCluster(find_cluster(cluster))
-        run(_start(local, local.check(name)))
-        print(f"{name} is ready")
+        local = _local(cluster)
+        state = run(_start(local, local.check(name)))
+        print(as_json({"started": [name], "state": state}) if json else f"{name} is {state}")
 
 
-async def _start(local: LocalCluster, name: str) -> None:
+async def _start(local: LocalCluster, name: str) -> str:
     if await local.ask(name) is not None:
-        raise ConfigError(f"{name} runs already")
+        raise ConfigError(f"{name} runs already: quorumcast status shows how it is")
     local.start([name], detached=True)
     await local.wait_ready([name])
-
-
-# -- status ----------------------------------------------------------------------------------------
+    report = await local.ask(name)
+    return "ready" if report is None else report["state"]
 
 
 def status(*, json: Json = False, cluster: Where = None) -> None:
     """What the replicas of this host say of themselves."""
     with folder_ending():
-        local = LocalCluster(find_cluster(cluster))
-        found = run(local.status())
+        found = run(_local(cluster).status())
         if json:
-            print(msgspec.json.encode(found).decode())
-        else:
-            _show(found)
+            print(as_json(found))
+            return
+        from quorumcast.cli.looking import show_status
+
+        show_status(found)
 
 
-def _show(found: dict[str, Any]) -> None:
-    console = Console(highlight=False)
-    lab = ", LAB" if found["lab"] else ""
-    console.print(
-        f"{found['cluster']}: {found['n']} replicas, {found['f']} may be faulty, a quorum is "
-        f"{found['quorum']}; {found['faults_left']} more may fail{lab}"
-    )
-    table = Table("replica", "state", "address", "pid", "clients", "memory")
-    for each in found["replicas"]:
-        memory = each.get("rss_bytes")
-        table.add_row(
-            each["name"],
-            each["state"],
-            each["address"],
-            str(each["pid"] or ""),
-            str(each.get("clients", "")),
-            f"{memory / 2**20:.0f} MiB" if memory else "",
-        )
-    console.print(table)
-    console.print("each line is that replica's own statement")
-    for each in found["suspected"]:
-        who, by = " or ".join(each["parties"]), ", ".join(each["seen_by"])
-        console.print(f"{each['grade']}: {who}: {each['kind']} ({each['count']} times, by {by})")
+def _local(cluster: Path | None) -> LocalCluster:
+    folder = find_cluster(cluster)
+    from quorumcast.runtime.local import LocalCluster
+
+    return LocalCluster(folder)

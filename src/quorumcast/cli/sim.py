@@ -9,7 +9,8 @@ import msgspec
 import typer
 
 from quorumcast.cli.ending import FAILED, ending
-from quorumcast.cli.telling import Progress, show_report, summary
+from quorumcast.cli.progress import Progress
+from quorumcast.cli.telling import show_report, summary
 from quorumcast.core.errors import ConfigError
 from quorumcast.sim.campaign import campaign, spread
 from quorumcast.sim.network import TICKS_PER_SECOND
@@ -17,6 +18,16 @@ from quorumcast.sim.report import Report
 from quorumcast.sim.scenario import Scenario
 from quorumcast.sim.shrink import Shrunk, shrink
 from quorumcast.sim.transcript import transcribe
+
+EXAMPLES = """
+Examples:
+
+quorumcast sim --protocol ab,bracha --adversary all --seeds 20
+
+quorumcast sim --protocol ab --adversary equivocate --byzantine 2 --seeds 50
+
+quorumcast sim --protocol bracha --adversary state-aware --seed 7 --transcript
+"""
 
 SEEDS = 20
 RUNS_PER_WORKER = 8

@@ -19,11 +19,16 @@ from quorumcast.core.errors import AuthError, ConfigError, QuorumcastError
 from quorumcast.core.ids import Party
 from quorumcast.runtime.channels import ChannelSettings, read_channel
 from quorumcast.runtime.charter import CHANNELS, REVOKED, VERSIONS, Charter, revocation_fault
-from quorumcast.runtime.files import NotPermitted, only_one, write_file
-from quorumcast.runtime.keyfiles import CLIENT_SUFFIX, load_client, load_keys, save_client
+from quorumcast.runtime.files import (
+    CLIENT_SUFFIX,
+    CLUSTER_FILE,
+    NotPermitted,
+    only_one,
+    write_file,
+)
+from quorumcast.runtime.keyfiles import load_client, load_keys, save_client
 from quorumcast.runtime.scanner import scan
 from quorumcast.runtime.settings import (
-    CLUSTER_FILE,
     ClusterFile,
     load_cluster,
     parse_cluster,

@@ -18,6 +18,10 @@ from secrets import token_hex
 
 from quorumcast.core.errors import ConfigError, QuorumcastError
 
+CLUSTER_FILE = "cluster.toml"
+CLIENT_SUFFIX = ".qc"
+"""How the file of a cluster and those of clients are called."""
+
 SECRET = 0o600
 PUBLIC = 0o644
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO

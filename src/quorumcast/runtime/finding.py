@@ -15,9 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from quorumcast.core.errors import ConfigError, QuorumcastError
-from quorumcast.runtime.files import write_file
-from quorumcast.runtime.keyfiles import CLIENT_SUFFIX
-from quorumcast.runtime.settings import CLUSTER_FILE
+from quorumcast.runtime.files import CLIENT_SUFFIX, CLUSTER_FILE, write_file
 
 CLUSTER_VARIABLE = "QUORUMCAST_CLUSTER"
 IDENTITY_VARIABLE = "QUORUMCAST_IDENTITY"
@@ -42,7 +40,7 @@ def find_cluster(
         return _folder(Path(given), "--cluster")
     if named:
         return _folder(Path(named), CLUSTER_VARIABLE)
-    here = Path.cwd() if here is None else here.absolute()
+    here = current_folder() if here is None else here.absolute()
     for folder in (here, *here.parents):
         if (folder / CLUSTER_FILE).is_file():
             return folder
@@ -65,7 +63,7 @@ def find_identity(
     if not wanted:
         wanted, option = LOCAL, "--as"
     path = Path(wanted)
-    if path.suffix == CLIENT_SUFFIX or "/" in wanted:
+    if _is_path(wanted):
         if path.is_file():
             return path
         raise ConfigError(f"{option} {wanted}: there is no such file: use one of keys add")
@@ -80,23 +78,54 @@ def find_identity(
     )
 
 
+def find_client(given: str | None, cluster: str | Path | None) -> Path:
+    """The client's file that is meant; a path needs no cluster's folder on this host.
+
+    >>> find_client("nowhere/probe-7.qc", None)
+    Traceback (most recent call last):
+    ...
+    quorumcast.core.errors.ConfigError: --as nowhere/probe-7.qc: there is no such file: ...
+    """
+    wanted = given if given is not None else os.environ.get(IDENTITY_VARIABLE)
+    alone = cluster is None and wanted is not None and _is_path(wanted)
+    return find_identity(given, None if alone else find_cluster(cluster))
+
+
 def remember_up(folder: Path, environment: Mapping[str, str] | None = None) -> None:
     """Note the cluster that was just brought up, for commands given elsewhere."""
-    path = _last_path(os.environ if environment is None else environment)
-    # A home that cannot be written costs a convenience, not the cluster that is being started.
-    with suppress(OSError, QuorumcastError):
+    # A home that is not there or cannot be written costs a convenience, not the cluster.
+    with suppress(OSError, RuntimeError, QuorumcastError):
+        path = _last_path(os.environ if environment is None else environment)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_file(path, f"{folder.resolve()}\n")
 
 
 def last_up(environment: Mapping[str, str] | None = None) -> Path | None:
     """The folder of the cluster that was last brought up, if one is remembered."""
-    path = _last_path(os.environ if environment is None else environment)
     try:
+        path = _last_path(os.environ if environment is None else environment)
         text = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
+    except (OSError, RuntimeError, UnicodeDecodeError):
         return None
     return Path(text) if text else None
+
+
+def _is_path(wanted: str) -> bool:
+    return wanted.endswith(CLIENT_SUFFIX) or "/" in wanted
+
+
+def current_folder() -> Path:
+    """Where commands are given, or `ConfigError` if it was removed.
+
+    >>> current_folder() == Path.cwd()
+    True
+    """
+    try:
+        return Path.cwd()
+    except OSError:
+        raise ConfigError(
+            "the current folder is gone: change to one that is there, or use --cluster DIR"
+        ) from None
 
 
 def _folder(path: Path, option: str) -> Path:
@@ -114,5 +143,5 @@ def _last_path(environment: Mapping[str, str]) -> Path:
         return Path(given) / _LAST
     base = environment.get("XDG_STATE_HOME", "")
     # A relative path in it is to be ignored, by the specification of these variables.
-    folder = Path(base) if base.startswith("/") else Path.home() / ".local" / "state"
+    folder = Path(base) if base.startswith("/") else Path("~/.local/state").expanduser()
     return folder / "quorumcast" / _LAST

@@ -41,10 +41,16 @@ from quorumcast.runtime.changing import (
 )
 from quorumcast.runtime.channels import ChannelSettings
 from quorumcast.runtime.charter import Charter
-from quorumcast.runtime.files import only_one, sync_folder, unwritable, write_file
+from quorumcast.runtime.files import (
+    CLIENT_SUFFIX,
+    CLUSTER_FILE,
+    only_one,
+    sync_folder,
+    unwritable,
+    write_file,
+)
 from quorumcast.runtime.finding import LOCAL
 from quorumcast.runtime.keyfiles import (
-    CLIENT_SUFFIX,
     ClientFile,
     Seeds,
     load_keys,
@@ -59,7 +65,7 @@ from quorumcast.runtime.places import (
     is_loopback,
     make_tls,
 )
-from quorumcast.runtime.settings import CLUSTER_FILE, ClusterFile, address_fault, load_cluster
+from quorumcast.runtime.settings import ClusterFile, address_fault, load_cluster
 
 REPLICA_FILE = "replica.key"
 JOURNAL_FOLDER = "journal"

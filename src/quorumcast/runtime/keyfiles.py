@@ -24,8 +24,6 @@ from quorumcast.runtime.files import read_secret, write_file
 from quorumcast.runtime.settings import TABLES, ClusterFile, read_cluster
 from quorumcast.runtime.tables import Source, Table, parse, written
 
-CLIENT_SUFFIX = ".qc"
-
 _KEYS = ("name", "cluster", "sign", "agree")
 
 

@@ -88,9 +88,10 @@ class Listening:
                 )
                 self._file = _file_of(address.path)
         except OSError as error:
+            why = os.strerror(error.errno) if error.errno else error
             raise ConfigError(
-                f"{self._me.name} cannot listen at {address}: {error.strerror or error}; "
-                "choose another address, or stop who listens there"
+                f"{self._me.name} cannot listen at {address}: {why}: stop the program that listens "
+                "there, or choose another address"
             ) from error
 
     async def close(self) -> None:

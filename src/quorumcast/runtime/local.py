@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,17 @@ LIVE = ("streams", "held", "confirmed", "floor", "publishers", "subscribers")
 _POLL_SECONDS = 0.02
 
 
+@cache
+def lifeline() -> int:
+    """What replicas of this process read: nothing is written, and it ends when we do, even killed.
+
+    >>> lifeline() == lifeline()
+    True
+    """
+    reading, _writing = os.pipe()  # the writing end stays open for as long as this process lives
+    return reading
+
+
 class NotReady(QuorumcastError):
     """Replicas that were started did not become ready.
 
@@ -41,8 +54,8 @@ class NotReady(QuorumcastError):
 class LocalCluster:
     """The replicas whose keys are in a cluster's folder.
 
-    Processes that this object started end with it only if `stop` is called; it can speak to others
-    as well, for they are found by their control sockets.
+    Processes that this object started end with this process, or when `stop` is called; it can speak
+    to others as well, for they are found by their control sockets.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -64,17 +77,21 @@ class LocalCluster:
     # -- starting ------------------------------------------------------------------------------
 
     def start(self, names: Iterable[Party] | None = None, *, detached: bool = False) -> None:
-        """Start replicas, each as a process that writes to its own log."""
+        """Start replicas, each as a process that writes to its own log.
+
+        They end with this process, however it ends, unless they are detached from it.
+        """
         for name in self.names if names is None else names:
             log = replica_folder(self.folder, name) / LOG_FILE
             command = [sys.executable, "-m", "quorumcast.cli", "replica", name]
+            command += [] if detached else ["--attached"]
             with log.open("ab") as output:
                 self._processes[name] = subprocess.Popen(  # noqa: S603 (our own program)
                     [*command, "--cluster", str(self.folder)],
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.DEVNULL if detached else lifeline(),
                     stdout=output,
                     stderr=output,
-                    start_new_session=detached,
+                    start_new_session=True,  # a Ctrl-C is for us; we tell them
                 )
 
     async def wait_ready(
@@ -101,6 +118,7 @@ class LocalCluster:
             log = self._log(name)
             lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
             last = lines[-1] if lines else f"exit code {process.returncode}"
+            last = last.removeprefix("quorumcast: ")
             raise NotReady(f"{name} ended: {last} (see {log})")
 
     def _log(self, name: Party) -> Path:
@@ -123,10 +141,18 @@ class LocalCluster:
         """Replicas that this object started and that ended by themselves."""
         return [name for name, process in self._processes.items() if process.poll() is not None]
 
+    def exit_code(self, name: Party) -> int | None:
+        """How a process that this object started ended; below 0: by that signal."""
+        process = self._processes.get(name)
+        return None if process is None else process.poll()
+
     # -- stopping ------------------------------------------------------------------------------
 
     async def stop(self, names: Iterable[Party] | None = None) -> list[Party]:
-        """Stop replicas, whoever started them; returns those that ran."""
+        """Stop replicas, whoever started them; returns those that ran.
+
+        A process of ours that does not end in time is killed: a replica survives that.
+        """
         stopped: list[Party] = []
         for name in self.names if names is None else names:
             if await self.ask(name, "stop") is not None:
@@ -137,7 +163,9 @@ class LocalCluster:
         until = time.monotonic() + STOP_SECONDS
         for name in stopped:
             while await self._is_up(name):
-                if time.monotonic() > until:
+                if time.monotonic() > until and name in self._processes:
+                    self.kill(name)
+                elif time.monotonic() > until:
                     raise NotReady(f"{name} did not stop in time: see {self._log(name)}")
                 await asyncio.sleep(_POLL_SECONDS)
         return stopped

@@ -35,9 +35,8 @@ from quorumcast.runtime.charter import (
     read_channels,
     revocation_fault,
 )
+from quorumcast.runtime.files import CLUSTER_FILE
 from quorumcast.runtime.tables import Source, Table, array, parse, written
-
-CLUSTER_FILE = "cluster.toml"
 
 TLS_BYTES = 4096
 """A replica's TLS certificate: self-signed, without anything that makes one long."""
