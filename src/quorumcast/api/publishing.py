@@ -180,7 +180,7 @@ class Publisher:
 
     async def room(self) -> None:
         """Wait until there is room for another event."""
-        if self._closed or self._hub.closed:
+        if self._closed or self._hub.ended:
             raise self._over()
         full = "too much is not acknowledged, and no room came free in time"
         await self._patience(self._until(lambda: self._budget.left > 0), full)
@@ -203,7 +203,7 @@ class Publisher:
     # -- the end -------------------------------------------------------------------------------
 
     def _over(self) -> QuorumcastError:
-        if self._hub.closed:
+        if self._hub.ended:
             return self._hub.over()
         return Closed(f"this publisher of {self.channel} is closed: ask the client for another")
 

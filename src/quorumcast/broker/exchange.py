@@ -74,6 +74,12 @@ class Exchange:
                 since = self._since.get((peer, name), 0)
                 self._replicas.out.send(peer, AskHeads(name, since))
 
+    def learned(self) -> None:
+        """There are channels that were not asked about yet."""
+        for party in self._replicas.peers:
+            if party in self._replicas.live:
+                self._ask(party)
+
     def heads(self, desk: Desk, sender: Party, message: Heads) -> None:
         """A peer's streams: look after those of which this replica has less."""
         if not desk.context.repairs or not self._incarnations.greeted(sender):

@@ -13,9 +13,10 @@ from quorumcast.core.errors import ConfigError
 from quorumcast.runtime.changing import add_channel, sign_again
 from quorumcast.runtime.channels import ChannelSettings
 from quorumcast.runtime.finding import find_cluster
-from quorumcast.runtime.folder import replicas_here
-from quorumcast.runtime.local import LIVE, LocalCluster
+from quorumcast.runtime.local import LocalCluster
 from quorumcast.runtime.settings import ClusterFile, load_cluster
+from quorumcast.runtime.spreading import Spread, spread
+from quorumcast.runtime.survey import LIVE
 
 CHANNELS_EXAMPLES = """
 Examples:
@@ -136,10 +137,13 @@ def channel_add(
         folder = find_cluster(cluster)
         given = {key: value for key, value in values.items() if value is not None}
         found, settings = add_channel(folder, given)
+        known = run(spread(found))
         if json:
-            print(as_json({**_channel(settings, found, {}), "version": found.charter.version}))
+            made = {**_channel(settings, found, {}), "version": found.charter.version}
+            print(as_json({**made, **spread_json(known)}))
             return
         print(f"Added channel {name} to {found.path} (version {found.charter.version}).")
+        print(known.text())
         print(settings.promise(found.manifest.cluster()))
         if not settings.channel.publishers:
             print("Nobody may publish on it: name publishers there, then quorumcast channel sign.")
@@ -150,22 +154,35 @@ def channel_sign(*, cluster: Where = None, json: Json = False) -> None:
     with folder_ending():
         found, changed = sign_again(find_cluster(cluster))
         version = found.charter.version
+        known = run(spread(found))
         if json:
-            print(as_json({"file": str(found.path), "version": version, "changed": changed}))
-        elif changed:
-            print(f"Signed {found.path} as version {version}.")
-        else:
-            print(f"{found.path} is signed as it is: version {version}.")
+            made = {"file": str(found.path), "version": version, "changed": changed}
+            print(as_json({**made, **spread_json(known)}))
+            return
+        said = f"Signed {found.path} as version {version}."
+        print(said if changed else f"{found.path} is signed as it is: version {version}.")
+        print(known.text())
+
+
+def spread_json(known: Spread) -> dict[str, Any]:
+    """Which replicas have a change, for `--json`.
+
+    >>> spread_json(Spread(4, 4, 0, 0, ()))["replicas_here"]
+    {'have_it': 4, 'of': 4}
+    """
+    return {
+        "replicas_here": {"have_it": known.here, "of": known.of_here},
+        "replicas_elsewhere": {"have_it": known.elsewhere, "of": known.of_elsewhere},
+        "faults": list(known.faults),
+    }
 
 
 # -- arguments and output --------------------------------------------------------------------------
 
 
 async def _live(cluster: ClusterFile) -> dict[str, dict[str, int]]:
-    """What running replicas say; nothing where this host has none."""
-    if not replicas_here(cluster):
-        return {}
-    return await LocalCluster(cluster.path.parent).channels()
+    """What running replicas say, here and on other hosts."""
+    return await LocalCluster(cluster.path.parent, anywhere=True).channels()
 
 
 def _channel(

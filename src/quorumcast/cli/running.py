@@ -202,9 +202,9 @@ async def _start(local: LocalCluster, name: str) -> None:
 
 
 def status(*, json: Json = False, cluster: Where = None) -> None:
-    """What the replicas of this host say of themselves."""
+    """What the replicas say of themselves; those of other hosts say it to the operator alone."""
     with folder_ending():
-        local = LocalCluster(find_cluster(cluster))
+        local = LocalCluster(find_cluster(cluster), anywhere=True)
         found = run(local.status())
         if json:
             print(msgspec.json.encode(found).decode())
@@ -215,10 +215,14 @@ def status(*, json: Json = False, cluster: Where = None) -> None:
 def _show(found: dict[str, Any]) -> None:
     console = Console(highlight=False)
     lab = ", LAB" if found["lab"] else ""
+    left = found["faults_left"]
+    more = f"{left} more may fail" if left >= 0 else f"{-left} too many are gone"
     console.print(
         f"{found['cluster']}: {found['n']} replicas, {found['f']} may be faulty, a quorum is "
-        f"{found['quorum']}; {found['faults_left']} more may fail{lab}"
+        f"{found['quorum']}; {more}{lab}"
     )
+    if left < 0:
+        console.print("more are gone than may fail: what is published may wait until they are back")
     table = Table("replica", "state", "address", "pid", "clients", "memory")
     for each in found["replicas"]:
         memory = each.get("rss_bytes")
