@@ -122,13 +122,6 @@ class Visitor(Stranger):
         (size,) = LENGTH.unpack(head)
         return self.opener.open(head + await self.reader.readexactly(size))
 
-    async def hear_nothing_but(self, *expected: Message) -> None:
-        """Make the house say something else, and see that nothing else came before it."""
-        heard: list[Message] = []
-        while len(heard) < len(expected):
-            heard += await self.hear()
-        assert heard == list(expected)
-
 
 def in_house(
     work: Callable[[House], Awaitable[None]], name: Party = "r1", known: Charter = OLD
