@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from quorumcast.api import AuthError, ConfigError, NoQuorum, NotAllowed, connect
-from quorumcast.runtime.changing import add_channel, revoke, sign_again
+from quorumcast.runtime.changing import add_channel, load_operator, revoke, sign_again
+from quorumcast.runtime.errand import ask_reports, hand_on
 from quorumcast.runtime.folder import add_client, make_cluster
 from quorumcast.runtime.server import Server
 from quorumcast.runtime.settings import load_cluster
@@ -231,6 +233,11 @@ def test_addresses_that_are_not_loopback_are_spoken_to_over_tls(tmp_path: Path) 
         async with running(place), connect(place / "local.qc") as qc:
             publisher = await qc.publisher("alerts")
             assert (await publisher.publish(b"hello")).replicas >= 3
+            operator, names = load_operator(place, made), list(made.addresses)
+            reports = await ask_reports(made, operator, names)
+            assert sorted(reports) == names
+            assert msgspec.json.decode(reports["r1"])["clients"] == 1, "the operator is none"
+            assert await hand_on(made, operator, names) == set(names)
 
     run(scenario)
 

@@ -230,6 +230,9 @@ def test_a_change_of_an_old_copy_begins_from_what_is_in_force(folder: Path) -> N
     made, _ = add_channel(folder, {"name": "trades"})
     assert (made.charter.version, made.revoked) == (3, ("probe-9",))
     assert load_cluster(folder) == made
+    path.write_text(old, encoding="utf-8")
+    with pytest.raises(ConfigError, match="probe-9 was revoked, for ever"):
+        add_client(folder, "probe-9")
 
 
 def test_an_old_copy_is_not_edited_and_signed(folder: Path) -> None:

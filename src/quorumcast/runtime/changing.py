@@ -66,7 +66,7 @@ def load_operator(folder: Path, cluster: ClusterFile) -> Identity:
 def add_channel(folder: Path, values: Mapping[str, Any]) -> tuple[ClusterFile, ChannelSettings]:
     """Add the channel that this table describes, as it would stand in `cluster.toml`."""
     with only_one(folder):
-        cluster = _newest(folder, load_cluster(folder))
+        cluster = newest(folder, load_cluster(folder))
         settings = read_channel(dict(values), cluster.manifest.cluster(), Source(""))
         if any(each.name == settings.name for each in cluster.settings):
             raise ConfigError(
@@ -82,7 +82,7 @@ def add_channel(folder: Path, values: Mapping[str, Any]) -> tuple[ClusterFile, C
 def revoke(folder: Path, name: Party) -> tuple[ClusterFile, bool]:
     """Revoke a client's name for ever; False if it was revoked already."""
     with only_one(folder):
-        cluster = _newest(folder, load_cluster(folder))
+        cluster = newest(folder, load_cluster(folder))
         if (fault := revocation_fault(name, cluster.manifest)) is not None:
             raise ConfigError(f"name {name!r} {fault}")
         if name in cluster.revoked:
@@ -146,7 +146,8 @@ def known_charters(folder: Path, manifest: Manifest) -> list[Charter]:
     return sorted(found, key=lambda each: (each.version, each.content()))
 
 
-def _newest(folder: Path, cluster: ClusterFile) -> ClusterFile:
+def newest(folder: Path, cluster: ClusterFile) -> ClusterFile:
+    """The cluster with the newest charter that lies in its folder."""
     known = known_charters(folder, cluster.manifest)
     if known and known[-1].newer(cluster.charter):
         return msgspec.structs.replace(cluster, charter=known[-1])

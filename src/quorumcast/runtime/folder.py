@@ -38,6 +38,7 @@ from quorumcast.runtime.changing import (
     HOSTS_FOLDER,
     OPERATOR_FILE,
     load_operator,
+    newest,
 )
 from quorumcast.runtime.channels import ChannelSettings
 from quorumcast.runtime.charter import Charter
@@ -158,7 +159,7 @@ def add_client(
 ) -> tuple[Path, ClientFile]:
     """Make an identity under the operator's signature, and write its file."""
     with only_one(folder):
-        cluster = load_cluster(folder)
+        cluster = newest(folder, load_cluster(folder))
         if (fault := name_fault(name)) is not None:
             raise ConfigError(f"name {name!r} {fault}: use a name such as probe-7")
         if name == OPERATOR:

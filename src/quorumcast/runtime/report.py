@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from quorumcast.auth.names import OPERATOR
 from quorumcast.broker.desk import Desk
 from quorumcast.broker.replica import Replica
 from quorumcast.core.errors import ProtocolError
@@ -88,7 +89,7 @@ def replica_report(
         "rss_bytes": rss_bytes(),
         "metrics": None,
         "incarnation": machine.incarnations.current.counter,
-        "clients": len(links - peers),
+        "clients": len(links - peers - {OPERATOR}),
         "channels": channels,
         "suspected": suspects.listed(),
     }

@@ -111,12 +111,17 @@ class Steward:
 
     @property
     def outdated(self) -> bool:
-        """Whether so many replicas announced a newer version that one of them is correct."""
+        """Whether so many replicas announced a newer version that one of them is correct.
+
+        One that cannot take effect here does not count: nothing is to be waited for.
+        """
         mine = self._at[0]
         ahead = {
             link.party
             for link, peer in self._peers.items()
-            if link.party in self._replicas and peer.said is not None and peer.said[0] > mine
+            if link.party in self._replicas
+            and peer.said not in (None, self._refused)
+            and peer.said[0] > mine
         }
         return len(ahead) > self._manifest.faults
 
@@ -206,6 +211,7 @@ class Steward:
         except QuorumcastError as error:
             self._refused = peer.said
             _log.error("the operator's version %d is not adopted: %s", peer.said[0], error)
+            self.on_change()
 
     def _fault(self, link: Outbound, why: str) -> None:
         if len(self._banned) >= BANNED:
