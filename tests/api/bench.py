@@ -214,7 +214,9 @@ class LocalLinks:
         self._cluster = cluster
         self._driver: Driver | None = None
 
-    def start(self, driver: Driver, failed: Callable[[], None]) -> None:
+    outdated = False
+
+    def start(self, driver: Driver, changed: Callable[[], None], learn: Any) -> None:
         self._driver = driver
         self._cluster.clients[driver.machine.me] = driver
         for replica in self._cluster.drivers.values():

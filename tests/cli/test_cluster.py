@@ -21,6 +21,16 @@ app = typer.Typer()
 register(app)
 
 
+NOBODY_RUNS = (
+    "0 of 4 replicas on this host have it; they learn it when they start, or from each other."
+)
+NOBODY_HAS_IT = {
+    "replicas_here": {"have_it": 0, "of": 4},
+    "replicas_elsewhere": {"have_it": 0, "of": 0},
+    "faults": [],
+}
+
+
 @pytest.fixture(autouse=True)
 def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of this machine's real clusters is seen or touched."""
@@ -273,13 +283,17 @@ def test_an_edit_by_hand_is_signed(demo: Path) -> None:
     path.write_text(text.replace('publishers = ["*"]', 'publishers = ["me"]'), encoding="utf-8")
     assert refused(2, "channels", "--cluster", "demo").endswith("with quorumcast channel sign")
     done = call("channel", "sign", "--cluster", "demo")
-    assert (done.exit_code, done.stdout) == (0, "Signed demo/cluster.toml as version 2.\n")
+    assert (done.exit_code, done.stdout) == (
+        0,
+        f"Signed demo/cluster.toml as version 2.\n{NOBODY_RUNS}\n",
+    )
     done = call("channel", "sign", "--cluster", "demo")
-    assert done.stdout == "demo/cluster.toml is signed as it is: version 2.\n"
+    assert done.stdout == f"demo/cluster.toml is signed as it is: version 2.\n{NOBODY_RUNS}\n"
     assert asked("channel", "sign", "--cluster", "demo") == {
         "file": "demo/cluster.toml",
         "version": 2,
         "changed": False,
+        **NOBODY_HAS_IT,
     }
 
 
@@ -307,13 +321,14 @@ def test_keys_revoke(demo: Path) -> None:
     done = call("keys", "revoke", "probe-7", "--cluster", "demo")
     assert (done.exit_code, done.stdout) == (
         0,
-        "Revoked probe-7: demo/cluster.toml is version 2.\n",
+        f"Revoked probe-7: demo/cluster.toml is version 2.\n{NOBODY_RUNS}\n",
     )
     assert load_cluster(demo).revoked == ("probe-7",)
     assert asked("keys", "revoke", "probe-7", "--cluster", "demo") == {
         "name": "probe-7",
         "version": 2,
         "changed": False,
+        **NOBODY_HAS_IT,
     }
     os.unlink(demo / "probe-7.qc")
     assert refused(2, "keys", "add", "probe-7", "--cluster", "demo") == (
@@ -324,6 +339,8 @@ def test_keys_revoke(demo: Path) -> None:
 def test_keys_that_cannot_be(demo: Path) -> None:
     before = contents(demo)
     cluster = ("--cluster", "demo")
+    assert refused(2, "keys", "add", "operator", *cluster).startswith("name operator is the oper")
+    assert refused(2, "keys", "revoke", "operator", *cluster).startswith("name 'operator' is the")
     assert refused(2, "keys", "add", "r1", *cluster).startswith("name r1 is a replica's")
     assert refused(2, "keys", "add", "a/b", *cluster).startswith("name 'a/b' contains a slash")
     assert "exists already" in refused(2, "keys", "add", "local", *cluster)

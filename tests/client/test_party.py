@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from quorumcast.client.party import ClientParty, Reached, Subscribed
+from quorumcast.client.party import ClientParty, Reached
+from quorumcast.client.reader import Subscribed
 from quorumcast.core.channel import Channel
 from quorumcast.core.errors import ConfigError
 from quorumcast.core.ids import Lane, Opening, Party

@@ -161,7 +161,7 @@ def test_a_revoked_name_stays_out_and_goes_when_it_is_in() -> None:
         assert [link.party for link in sink.up] == ["probe-1"]
         other = await enter(listening, "screen-1")
         revoked.add("probe-1")
-        listening.expel("probe-1")
+        listening.expel()
         await first.ended()
         await sink.until(lambda: sink.down)
         with pytest.raises(AuthError):

@@ -175,13 +175,13 @@ def edit(folder: Path, old: str, new: str) -> None:
 
 
 def test_an_edit_by_hand_is_signed(folder: Path) -> None:
-    edit(folder, 'protocol = "bracha"', 'protocol = "bracha"  # why\nsigned = true')
+    edit(folder, 'protocol = "bracha"', 'protocol = "bracha"  # why\nmax_publishers = 3')
     with pytest.raises(ConfigError, match="signature is not the operator's"):
         load_cluster(folder)
     made, changed = sign_again(folder)
     assert changed
     assert load_cluster(folder) == made
-    assert made.channels[1].signed
+    assert made.channels[1].max_publishers == 3
     assert made.charter.version == 2
     assert "# why" in (folder / "cluster.toml").read_text(encoding="utf-8")
     assert sign_again(folder) == (made, False)
@@ -195,7 +195,53 @@ def test_a_file_without_signature_is_signed(folder: Path) -> None:
     made, changed = sign_again(folder)
     assert changed
     assert load_cluster(folder) == made
-    assert made.charter.version == 1
+    assert made.charter.version == 2
+
+
+def test_what_cannot_change_is_not_signed(folder: Path) -> None:
+    before = (folder / "cluster.toml").read_text(encoding="utf-8")
+    for old, new, key in (
+        ('protocol = "bracha"', 'protocol = "ab"', "protocol"),
+        ('protocol = "bracha"', 'protocol = "bracha"\nsigned = true', "signed"),
+        ('protocol = "bracha"', 'protocol = "bracha"\nconfirm = { every = 7 }', "confirm"),
+        ('protocol = "bracha"', 'protocol = "bracha"\nschema = { host = "string" }', "schema"),
+    ):
+        edit(folder, old, new)
+        said = rf"cluster.toml:\d+: channel alerts: {key} cannot change from .* put it back, or use"
+        with pytest.raises(ConfigError, match=said):
+            sign_again(folder)
+        (folder / "cluster.toml").write_text(before, encoding="utf-8")
+    edit(folder, 'protocol = "bracha"', 'protocol = "bracha"\nconfirm = { within = "9ms" }')
+    assert sign_again(folder)[1]
+
+
+def test_a_revoked_name_is_not_edited_away(folder: Path) -> None:
+    revoke(folder, "probe-9")
+    edit(folder, 'revoked = ["probe-9"]', "revoked = []")
+    with pytest.raises(ConfigError, match="probe-9 was revoked, for ever: put it back"):
+        sign_again(folder)
+
+
+def test_a_change_of_an_old_copy_begins_from_what_is_in_force(folder: Path) -> None:
+    path = folder / "cluster.toml"
+    old = path.read_text(encoding="utf-8")
+    revoke(folder, "probe-9")
+    path.write_text(old, encoding="utf-8")
+    made, _ = add_channel(folder, {"name": "trades"})
+    assert (made.charter.version, made.revoked) == (3, ("probe-9",))
+    assert load_cluster(folder) == made
+    path.write_text(old, encoding="utf-8")
+    with pytest.raises(ConfigError, match="probe-9 was revoked, for ever"):
+        add_client(folder, "probe-9")
+
+
+def test_an_old_copy_is_not_edited_and_signed(folder: Path) -> None:
+    path = folder / "cluster.toml"
+    old = path.read_text(encoding="utf-8")
+    revoke(folder, "probe-9")
+    path.write_text(old.replace('"bracha"', '"bracha"\nttl = "9s"'), encoding="utf-8")
+    with pytest.raises(ConfigError, match="made from version 1, and version 2 is in force"):
+        sign_again(folder)
 
 
 def test_there_is_a_last_version(folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quorumcast.client.party import Reader
+from quorumcast.client.reader import Reader
 from quorumcast.core.ids import Party
 from tests.scenarios.stage import Stage
 from tests.scenarios.story import CHANNEL

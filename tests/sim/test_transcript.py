@@ -56,6 +56,10 @@ SAID = {
     messages.Unsubscribe("alerts", 3): "UNSUBSCRIBE alerts v3",
     messages.SubscribeStatus("alerts", 2, True): "subscription alerts v2 in force",
     messages.SubscribeStatus("alerts", 2, False, "no"): "subscription alerts v2 refused: no",
+    messages.CharterAt(7, bytes(32)): "charter, version 7",
+    messages.CharterIs(b"abc"): "charter of 3 bytes",
+    messages.AskReport(): "report?",
+    messages.Report(b"{}"): "report of 2 bytes",
 }
 
 

@@ -94,6 +94,10 @@ MESSAGES: dict[type[Any], SearchStrategy[Any]] = {
     m.Follow: builds(m.Follow, streams, numbers, positions, numbers),
     m.Unsubscribe: builds(m.Unsubscribe, names, numbers),
     m.SubscribeStatus: builds(m.SubscribeStatus, names, numbers, booleans(), reasons),
+    m.CharterAt: builds(m.CharterAt, numbers, digests),
+    m.CharterIs: builds(m.CharterIs, binary(max_size=300)),
+    m.AskReport: builds(m.AskReport),
+    m.Report: builds(m.Report, binary(max_size=300)),
 }
 
 any_message = st.one_of(*MESSAGES.values())

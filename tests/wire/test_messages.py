@@ -136,6 +136,10 @@ REFUSED: list[tuple[str, bytes, str]] = [
     ("65 patterns", b"\x01\x15\x01c" + ONE + b"\x41" + b"\x01p" * 65 + ONE * 2, "65 patterns"),
     ("an empty pattern", b"\x01\x15\x01c" + ONE + b"\x01\x00" + ONE * 2, "a pattern of 0 bytes"),
     ("257 heads", b"\x01\x14\x01c" + ONE + u(257, 2), "257 heads on a page"),
+    ("a charter's digest cut short", b"\x01\x40" + ONE + D[1:], "ends inside a message"),
+    ("a charter too long", b"\x01\x41" + u(2**22 + 1, 4), "a charter of 4194305 bytes"),
+    ("a charter cut short", b"\x01\x41" + u(9, 4) + b"x" * 8, "ends inside a message"),
+    ("a report too long", b"\x01\x43" + u(2**20 + 1, 4), "a report of 1048577 bytes"),
     ("a head missing", b"\x01\x14\x01c" + ONE + u(1, 2) + b"\x01", "ends inside a message"),
 ]
 

@@ -15,8 +15,11 @@ from quorumcast.core.messages import (
     AskDigests,
     AskHeads,
     AskOpening,
+    AskReport,
     AskVotes,
     Bodies,
+    CharterAt,
+    CharterIs,
     ConfirmedUpTo,
     Credit,
     Digests,
@@ -33,6 +36,7 @@ from quorumcast.core.messages import (
     Publish,
     ReadyUpTo,
     Release,
+    Report,
     Status,
     StatusCode,
     Subscribe,
@@ -125,6 +129,11 @@ VECTORS: dict[str, Vector] = {
     "subscribe-status": Vector("in force", SubscribeStatus("alerts", 3, True)),
     "subscribe-status-refused": Vector("refused", SubscribeStatus("alerts", 3, False, "no")),
     "release": Vector("", Release(STREAM)),
+    "charter-at": Vector("the seventh", CharterAt(7, C)),
+    "charter-at-none": Vector("none yet", CharterAt(0, bytes(32))),
+    "charter-is": Vector("more than a blob holds", CharterIs(bytes(range(256)) * 257)),
+    "ask-report": Vector("", AskReport()),
+    "report": Vector("", Report(b'{"state":"ready"}')),
 }
 
 FRAMES: dict[str, tuple[str, list[str]]] = {

@@ -105,7 +105,7 @@ class AsyncClient:
     ) -> Publisher:
         """A publisher on a channel; `ConfigError` lists the channels where there is none."""
         hub = self._running()
-        if hub.closed:
+        if hub.ended:
             raise hub.over()
         batching = Batching(linger_ms, batch_bytes, batch_events, buffer_bytes)
         publisher = Publisher(hub, channel, batching, timeout)

@@ -9,15 +9,19 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
 from quorumcast.api.batching import Gathering
 from quorumcast.api.errors import Closed, NoQuorum, no_quorum, not_subscribed, refusal
 from quorumcast.api.feed import Feed
-from quorumcast.client.party import ClientParty, Reached, Subscribed
+from quorumcast.auth.greetings import Verdict
+from quorumcast.auth.handshake import Denied
+from quorumcast.client.party import ClientParty, Reached
+from quorumcast.client.reader import Subscribed
 from quorumcast.client.subscription import Start
 from quorumcast.core import outcomes
 from quorumcast.core.errors import AuthError, ConfigError, QuorumcastError
@@ -26,12 +30,27 @@ from quorumcast.core.quorum import Quorum
 from quorumcast.runtime.channels import ChannelSettings
 from quorumcast.runtime.driver import Driver
 
+Learn: TypeAlias = Callable[[tuple[ChannelSettings, ...]], None]
+"""Told of the operator's channels when there are newer ones."""
+
+CHANNELS_SECONDS = 2.0
+"""How long a client that starts waits for newer channels than those of its file."""
+
 
 class Links(Protocol):
     """Links to all replicas of a cluster, made again when they break."""
 
-    def start(self, driver: Driver, failed: Callable[[], None]) -> None:
-        """Bring links up, and tell the driver of them; call `failed` whenever one cannot be had."""
+    def start(self, driver: Driver, changed: Callable[[], None], learn: Learn) -> None:
+        """Bring links up, and tell the driver of them.
+
+        Call `changed` whenever one cannot be had, or `outdated` may be another; and `learn` when
+        the operator changed the channels.
+        """
+        ...
+
+    @property
+    def outdated(self) -> bool:
+        """Whether f+1 replicas know newer channels: then they are on their way."""
         ...
 
     def failures(self) -> Mapping[Party, Exception]:
@@ -62,9 +81,13 @@ class Hub:
         self.loop = asyncio.get_running_loop()
         self.timeout_seconds = timeout_seconds
         self.settings = {each.name: each for each in card.channels}
+        self._known = dict(self.settings)
+        """These, and those that there were before."""
         self.evidence: list[Any] = []
         """What shows that somebody is at fault, as far as this client saw it; the latest."""
         self.closed = False
+        self.denied: AuthError | None = None
+        """Why nothing can be asked any more: the name was revoked."""
         self._links = links
         self._party = ClientParty(
             card.name,
@@ -90,7 +113,7 @@ class Hub:
 
     async def start(self) -> None:
         """Connect; returns when enough replicas for any channel have answered."""
-        self._links.start(self._driver, self._reach_news.set)
+        self._links.start(self._driver, self._links_changed, self.learn)
         cluster = self.card.cluster
         need = len(cluster.replicas) - cluster.faults
         try:
@@ -101,6 +124,40 @@ class Hub:
                     self._check_denied()
         except TimeoutError:
             raise self.no_quorum("cannot connect", need) from None
+        with suppress(
+            TimeoutError
+        ):  # a file may be older than the channels: go on with what it has
+            async with asyncio.timeout(min(CHANNELS_SECONDS, self.timeout_seconds)):
+                while self._links.outdated:
+                    self._reach_news.clear()
+                    await self._reach_news.wait()
+
+    def _links_changed(self) -> None:
+        self._reach_news.set()
+        revoked = [
+            error
+            for error in self._links.failures().values()
+            if isinstance(error, Denied) and error.verdict == Verdict.REVOKED
+        ]
+        # f+1 include a correct one. A revocation is for ever: nothing is to be waited for.
+        if len(revoked) > self.card.cluster.faults and self.denied is None and not self.closed:
+            self.denied = AuthError(
+                f"the name {self.me} was revoked: ask the operator for a new identity"
+            )
+            self._fail(self.denied)
+
+    def _fail(self, error: QuorumcastError) -> None:
+        """Everything that waits ends with this."""
+        feeds, self._feeds = self._feeds, {}
+        for feed in feeds.values():
+            feed.end(error)
+        for begun in self._begun.values():
+            begun.set()
+        self._begun.clear()
+        for gatherings in self._gatherings.values():
+            for gathering in gatherings:
+                gathering.fail_all(error)
+        self._tell_progress()
 
     def _check_denied(self) -> None:
         """f+1 replicas that do not let us in include a correct one: no time will change it."""
@@ -112,8 +169,13 @@ class Hub:
     def learn(self, settings: Iterable[ChannelSettings]) -> None:
         """The operator changed the channels: these are their settings from now on."""
         settings = tuple(settings)
+        for each in settings:
+            for lane in Lane:  # what was refused may be allowed now
+                self._refused.pop((each.name, lane), None)
         self._driver.call(self._party.learn, [each.channel for each in settings])
-        self.settings |= {each.name: each for each in settings}
+        self.settings = {each.name: each for each in settings}
+        self._known |= self.settings
+        self._reach_news.set()
 
     def channel(self, name: str) -> ChannelSettings:
         """A channel's settings, or `ConfigError` with the channels that exist."""
@@ -132,7 +194,7 @@ class Hub:
 
     def quorum(self, channel: str) -> Quorum:
         """The thresholds of a channel."""
-        return self.settings[channel].channel.quorum(self.card.cluster)
+        return self._known[channel].channel.quorum(self.card.cluster)
 
     async def patience(
         self, channel: str, seconds: float | None, waiting: Awaitable[None], what: str
@@ -151,19 +213,24 @@ class Hub:
         self.closed = True
         for feed in self._feeds.values():
             feed.end(self.over())
-        error = Closed(
-            f"the client {self.me} was closed before this was acknowledged: its outcome is "
-            "unknown; flush before you close"
+        self._fail(
+            Closed(
+                f"the client {self.me} was closed before this was acknowledged: its outcome is "
+                "unknown; flush before you close"
+            )
         )
-        for gatherings in self._gatherings.values():
-            for gathering in gatherings:
-                gathering.fail_all(error)
-        self._tell_progress()
         self._driver.stop()
         await self._links.close()
 
-    def over(self) -> Closed:
+    @property
+    def ended(self) -> bool:
+        """Whether nothing can be asked of this client any more."""
+        return self.closed or self.denied is not None
+
+    def over(self) -> QuorumcastError:
         """The error for what is asked of a client after its end."""
+        if self.denied is not None:
+            return AuthError(str(self.denied))
         return Closed(f"the client {self.me} is closed: connect again")
 
     # -- publishing ----------------------------------------------------------------------------
@@ -178,7 +245,7 @@ class Hub:
 
     def publish(self, channel: str, body: bytes, lane: Lane) -> outcomes.Ticket:
         """Publish a body, unless the lane was refused."""
-        if self.closed:
+        if self.ended:
             raise self.over()
         refused = self._refused.get((channel, lane))
         if refused is not None:
@@ -228,7 +295,7 @@ class Hub:
 
     def subscribe(self, channel: str, feed: Feed, patterns: tuple[str, ...], start: Start) -> None:
         """Begin a subscription; a client has one for each channel."""
-        if self.closed:
+        if self.ended:
             raise self.over()
         if channel in self._feeds:
             raise ConfigError(

@@ -50,6 +50,8 @@ class Publisher:
         self._schema = settings.schema
         self._timeout_seconds = timeout_seconds
         self._closed = False
+        self._ended = False
+        """Whether the client is over, and `send` is made to notice."""
         self._waiters: list[asyncio.Future[None]] = []
         self._budget = Budget(batching.buffer_bytes)
         self._lanes = {
@@ -185,10 +187,12 @@ class Publisher:
 
     async def room(self) -> None:
         """Wait until there is room for another event."""
-        if self._closed or self._hub.closed:
+        if self._closed or self._hub.ended:
             raise self._over()
         full = "too much is not acknowledged, and no room came free in time"
-        await self._patience(self._until(lambda: self._budget.left > 0), full)
+        await self._patience(self._until(lambda: self._hub.ended or self._budget.left > 0), full)
+        if self._hub.ended:
+            raise self._over()
 
     async def _idle(self) -> None:
         await self._until(lambda: all(each.idle for each in self._lanes.values()))
@@ -200,6 +204,9 @@ class Publisher:
             await waiter
 
     def _progress(self) -> None:
+        if self._hub.ended and not self._ended:
+            self._ended = True
+            self._budget.left -= _NOTHING_LEFT
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             if not waiter.done():
@@ -208,7 +215,7 @@ class Publisher:
     # -- the end -------------------------------------------------------------------------------
 
     def _over(self) -> QuorumcastError:
-        if self._hub.closed:
+        if self._hub.ended:
             return self._hub.over()
         return Closed(f"this publisher of {self.channel} is closed: ask the client for another")
 

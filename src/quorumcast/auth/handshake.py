@@ -71,9 +71,14 @@ Judge = Callable[[Party, bool], Verdict]
 class Denied(AuthError):
     """A replica that proved to be itself does not let us in, though we proved to be ourselves.
 
-    >>> issubclass(Denied, AuthError)
+    >>> Denied("no", Verdict.REVOKED).verdict == Verdict.REVOKED
     True
     """
+
+    def __init__(self, said: str, verdict: int = Verdict.ADMITTED) -> None:
+        super().__init__(said)
+        self.verdict = verdict
+        """Its reason, a `Verdict` if it is one that we know."""
 
 
 class Established(NamedTuple):
@@ -263,7 +268,7 @@ class Initiator:
             return b""
         number = int.from_bytes(verdict, "big")
         why = VERDICTS.get(number, "for a reason that we do not know")
-        raise Denied(f"{self._peer} does not let {self._me.name} in: {why}")
+        raise Denied(f"{self._peer} does not let {self._me.name} in: {why}", number)
 
     def _refused(self, data: bytes) -> NoReturn:
         code, tables = fields_of(Kind.REFUSAL, data, 2)

@@ -22,7 +22,7 @@ from blake3 import blake3
 from quorumcast.auth.certificate import Certificate, check, issue
 from quorumcast.auth.digests import lengths
 from quorumcast.auth.identity import Identity, PublicKeys, sign_key_fault
-from quorumcast.auth.names import name_fault
+from quorumcast.auth.names import OPERATOR, name_fault
 from quorumcast.core.errors import AuthError, ConfigError
 from quorumcast.core.ids import Cluster, Party
 from quorumcast.core.limits import REPLICAS
@@ -183,6 +183,8 @@ def _check_replicas(replicas: tuple[ReplicaEntry, ...], operator: bytes) -> None
         name, keys = replica.name, replica.keys
         if (fault := name_fault(name)) is not None:
             raise ConfigError(f"manifest: replica name {name!r} {fault}")
+        if name == OPERATOR:
+            raise ConfigError(f"manifest: replica name {name} is the operator's own: use another")
         if name in names:
             raise ConfigError(f"manifest: two replicas are named {name}: use a name once")
         names.add(name)

@@ -12,6 +12,9 @@ import re
 
 from quorumcast.core.limits import NAME_BYTES
 
+OPERATOR = "operator"
+"""Under this name whoever has the operator's key speaks to replicas; it is no other party's."""
+
 _SPACES = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _CONTROLS = "\x00-\x1f\x7f-\x9f"
 # Zero-width and direction marks: two names that differ would look alike.

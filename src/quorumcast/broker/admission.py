@@ -53,6 +53,8 @@ class Admission:
         self._unconfirmed: dict[tuple[Party, Lane], dict[Stream, None]] = {}
         self._present: dict[Party, None] = {}
         """Publishers with a link that opened a stream here."""
+        self._barred: frozenset[Party] = frozenset()
+        """Publishers with streams here that may not publish any more."""
 
     # -- opening -------------------------------------------------------------------------------
 
@@ -106,6 +108,31 @@ class Admission:
         active.said = Said(0)
         self.acknowledge(entry, active)
 
+    def learn(self) -> None:
+        """Rights changed: who lost his is told, and nothing more is taken from him."""
+        channel, entries = self._context.channel, self._shelf.entries
+        publishers = {stream.publisher for stream in entries}
+        self._barred = frozenset(each for each in publishers if not channel.admits_publisher(each))
+        for publisher in self._barred:
+            self._present.pop(publisher, None)
+        for entry in entries.values():
+            if entry.active is not None and entry.stream.publisher in self._barred:
+                self._bar(entry.active, f"{entry.stream.publisher} may not publish on ")
+
+    def end(self) -> None:
+        """The channel is gone: its publishers are told."""
+        self._present.clear()
+        for entry in self._shelf.entries.values():
+            if entry.active is not None:
+                self._bar(entry.active, "there is no channel ")
+
+    def _bar(self, active: ReplicaStream, why: str) -> None:
+        publisher = active.stream.publisher
+        if publisher in self._context.replicas.live:
+            reason = why + self._context.channel.name
+            said = Status(active.stream, StatusCode.REJECTED, active.head, reason)
+            self._context.out.send(publisher, said)
+
     # -- publishing ----------------------------------------------------------------------------
 
     def publish(self, entry: Entry, active: ReplicaStream, message: Publish) -> None:
@@ -113,6 +140,9 @@ class Admission:
         assert entry.intake is not None
         stream, out = message.stream, self._context.out
         publisher = stream.publisher
+        if publisher in self._barred:
+            self._bar(active, f"{publisher} may not publish on ")
+            return
         if active.closed:
             out.send(publisher, Status(stream, StatusCode.CLOSED, active.head, "aged out"))
             return
@@ -150,6 +180,8 @@ class Admission:
         if not active.votes_here or active.tainted:
             return 0
         publisher = active.stream.publisher
+        if publisher in self._barred:
+            return 0
         flying = self._flight.get(publisher, 0)
         if flying >= self._share(publisher):
             return active.head

@@ -113,6 +113,30 @@ class Desk:
         if entry.unfinished and self.context.repairs:
             self.shelf.take_up(entry)
 
+    def learn(self, channel: Channel) -> None:
+        """The channel's settings are these from now on, for what is open as well."""
+        assert self.channel.fixed_fault(channel) is None, "what is fixed was checked before"
+        self.channel = self.context.channel = channel
+        self.retention.learn()
+        self.admission.learn()
+        self.subscriptions.learn()
+
+    def close(self) -> None:
+        """There is no such channel any more: all that is open ends. The store keeps its streams."""
+        self.settle()
+        self.admission.end()
+        self.subscriptions.end()
+        for entry in list(self.shelf.entries.values()):
+            if entry.active is not None:
+                self.shelf.put_away(entry) if entry.stored else self.shelf.remove(entry)
+        self.context.touched.clear()
+
+    def reopen(self) -> None:
+        """The channel is there again: what was left unfinished is taken up."""
+        for entry in self.shelf.entries.values():
+            if entry.unfinished and self.context.repairs:
+                self.shelf.take_up(entry)
+
     def settle(self) -> None:
         """Draw the conclusions of a turn in every stream that it touched, urgent lanes first."""
         self.arrivals.flush()

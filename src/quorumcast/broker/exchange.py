@@ -23,7 +23,8 @@ class Exchange:
         self._replicas = replicas
         self._desks = desks
         self._incarnations = incarnations
-        self._since: dict[tuple[Party, str], int] = {}
+        self._since: dict[Party, dict[str, int]] = {}
+        """How far each peer with a link has listed each channel, also one that is there no more."""
         self._interval: dict[Party, float] = {}
 
     def linked(self, party: Party) -> None:
@@ -43,8 +44,7 @@ class Exchange:
         """The party has to be greeted, and asked from the beginning, when it comes back."""
         self._interval.pop(party, None)
         self._replicas.agenda.cancel((party, "exchange"))
-        for channel in self._desks:
-            self._since.pop((party, channel), None)
+        self._since.pop(party, None)
 
     def greet(self) -> None:
         """An incarnation changed: tell everybody."""
@@ -66,26 +66,32 @@ class Exchange:
         self._replicas.agenda.set((party, "exchange"), time)
 
     def _ask(self, peer: Party) -> None:
+        listed = self._since.setdefault(peer, {})
         for name, desk in self._desks.items():
             if desk.context.repairs:
                 if desk.shelf.hearsay.missed.pop(peer, 0) is None:
-                    self._since.pop((peer, name), None)
+                    listed.pop(name, None)
                     self._interval[peer] = min(self._interval[peer], HEADS_SECONDS / 2)
-                since = self._since.get((peer, name), 0)
-                self._replicas.out.send(peer, AskHeads(name, since))
+                self._replicas.out.send(peer, AskHeads(name, listed.get(name, 0)))
+
+    def learned(self) -> None:
+        """There are channels that were not asked about yet."""
+        for party in self._replicas.peers:
+            if party in self._replicas.live:
+                self._ask(party)
 
     def heads(self, desk: Desk, sender: Party, message: Heads) -> None:
         """A peer's streams: look after those of which this replica has less."""
         if not desk.context.repairs or not self._incarnations.greeted(sender):
             return
-        key = (sender, message.channel)
-        before = self._since.get(key, 0)
-        self._since[key] = max(message.counter, before)
+        listed = self._since.setdefault(sender, {})
+        before = listed.get(message.channel, 0)
+        listed[message.channel] = max(message.counter, before)
         for head in message.heads:
             if head.stream.channel == message.channel:
                 self._compare(desk, sender, head)
         if message.more and message.counter > before:
-            self._replicas.out.send(sender, AskHeads(message.channel, self._since[key]))
+            self._replicas.out.send(sender, AskHeads(message.channel, listed[message.channel]))
         if message.heads and self._interval.get(sender, 0.0) > HEADS_SECONDS:
             self._interval[sender] = HEADS_SECONDS
             self._set(sender)

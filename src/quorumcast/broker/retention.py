@@ -25,11 +25,15 @@ class Retention:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._context = shelf.context
-        self._rule = shelf.context.channel.retention
         self._events = 0
         self._bytes = 0
         self._marks: list[tuple[float, int, Stream]] = []
         self._tie = 0
+        self.learn()
+
+    def learn(self) -> None:
+        """The channel's settings are new: what they keep is kept from now on."""
+        self._rule = self._context.channel.retention
         self.period = max(0.01, min(self._rule.age_seconds / _PARTS, 5.0))
 
     def restored(self, entry: Entry) -> None:

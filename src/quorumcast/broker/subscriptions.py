@@ -117,6 +117,23 @@ class Subscriptions:
             del self._clients[party]
             self._ended[party] = message.version
 
+    def learn(self) -> None:
+        """Rights changed: who lost his is told, and nothing more is sent to him."""
+        channel = self._context.channel
+        for party in [each for each in self._clients if not channel.admits_subscriber(each)]:
+            self._refuse(party, f"{party} may not subscribe to {channel.name}")
+
+    def end(self) -> None:
+        """The channel is gone: its subscribers are told."""
+        for party in list(self._clients):
+            self._refuse(party, f"there is no channel {self._context.channel.name}")
+
+    def _refuse(self, party: Party, reason: str) -> None:
+        client = self._clients.pop(party)
+        self._drop(client)
+        said = SubscribeStatus(self._context.channel.name, client.version, False, reason)
+        self._out.send(party, said)
+
     def unlinked(self, party: Party) -> None:
         """The client's link is gone; it subscribes again when it comes back."""
         client = self._clients.pop(party, None)

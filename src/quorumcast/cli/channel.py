@@ -14,6 +14,7 @@ from quorumcast.runtime.finding import find_cluster
 if TYPE_CHECKING:
     from quorumcast.runtime.channels import ChannelSettings
     from quorumcast.runtime.settings import ClusterFile
+    from quorumcast.runtime.spreading import Spread
 
 CHANNELS_EXAMPLES = """
 Examples:
@@ -126,6 +127,7 @@ def channel_add(
 ) -> None:
     """Add a channel and sign it as the operator."""
     from quorumcast.runtime.changing import add_channel
+    from quorumcast.runtime.spreading import spread
 
     with folder_ending():
         values = {
@@ -150,48 +152,68 @@ def channel_add(
         folder = find_cluster(cluster)
         given = {key: value for key, value in values.items() if value is not None}
         found, settings = add_channel(folder, given)
+        known = run(spread(found))
         if json:
-            print(as_json({**_channel(settings, found, {}), "version": found.charter.version}))
+            made = {**_channel(settings, found, {}), "version": found.charter.version}
+            print(as_json({**made, **spread_json(known)}))
             return
-        print(f"Added channel {name} to {found.path} (version {found.charter.version}).")
-        print(settings.promise(found.manifest.cluster()))
-        if not settings.channel.publishers:
-            print("Nobody may publish on it: name publishers there, then quorumcast channel sign.")
+        _tell_added(settings, found, known)
+
+
+def _tell_added(settings: ChannelSettings, found: ClusterFile, known: Spread) -> None:
+    print(f"Added channel {settings.name} to {found.path} (version {found.charter.version}).")
+    print(known.text())
+    print(settings.promise(found.manifest.cluster()))
+    if not settings.channel.publishers:
+        print("Nobody may publish on it: name publishers there, then quorumcast channel sign.")
 
 
 def channel_sign(*, cluster: Where = None, json: Json = False) -> None:
     """Sign channels and revoked names in cluster.toml that were edited by hand."""
     from quorumcast.runtime.changing import sign_again
+    from quorumcast.runtime.spreading import spread
 
     with folder_ending():
         found, changed = sign_again(find_cluster(cluster))
         version = found.charter.version
+        known = run(spread(found))
         if json:
-            print(as_json({"file": str(found.path), "version": version, "changed": changed}))
-        elif changed:
-            print(f"Signed {found.path} as version {version}.")
-        else:
-            print(f"{found.path} is signed as it is: version {version}.")
+            made = {"file": str(found.path), "version": version, "changed": changed}
+            print(as_json({**made, **spread_json(known)}))
+            return
+        said = f"Signed {found.path} as version {version}."
+        print(said if changed else f"{found.path} is signed as it is: version {version}.")
+        print(known.text())
+
+
+def spread_json(known: Spread) -> dict[str, Any]:
+    """Which replicas have a change, for `--json`.
+
+    >>> spread_json(Spread(4, 4, 0, 0, ()))["replicas_here"]
+    {'have_it': 4, 'of': 4}
+    """
+    return {
+        "replicas_here": {"have_it": known.here, "of": known.of_here},
+        "replicas_elsewhere": {"have_it": known.elsewhere, "of": known.of_elsewhere},
+        "faults": list(known.faults),
+    }
 
 
 # -- arguments and output --------------------------------------------------------------------------
 
 
 async def _live(cluster: ClusterFile) -> dict[str, dict[str, int]]:
-    """What running replicas say; nothing where this host has none."""
-    from quorumcast.runtime.folder import replicas_here
+    """What running replicas say, here and on other hosts."""
     from quorumcast.runtime.local import LocalCluster
 
-    if not replicas_here(cluster):
-        return {}
-    return await LocalCluster(cluster.path.parent).channels()
+    return await LocalCluster(cluster.path.parent, anywhere=True).channels()
 
 
 def _channel(
     settings: ChannelSettings, cluster: ClusterFile, live: dict[str, dict[str, int]]
 ) -> dict[str, Any]:
     """A channel for `--json`; what only running replicas know is null while too few run."""
-    from quorumcast.runtime.local import LIVE
+    from quorumcast.runtime.survey import LIVE
 
     return {
         "name": settings.name,

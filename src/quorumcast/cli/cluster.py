@@ -1,7 +1,7 @@
 """`quorumcast init`, `channels`, `channel` and `keys`: a cluster's folder and what stands in it.
 
-These commands change files alone. Channels and revoked names that they sign reach running replicas
-and clients as the newest version does.
+Channels and revoked names that they sign are brought to the replicas that run, here and on other
+hosts; clients and replicas that come later learn them from those.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from quorumcast.cli.channel import (
     channel_add,
     channel_sign,
     channels,
+    spread_json,
 )
 from quorumcast.cli.completing import identity_names
-from quorumcast.cli.folders import Json, Where, as_json, folder_ending
+from quorumcast.cli.folders import Json, Where, as_json, folder_ending, run
 from quorumcast.core.errors import ConfigError
 from quorumcast.runtime.files import CLIENT_SUFFIX
 from quorumcast.runtime.finding import LOCAL, find_cluster
@@ -197,13 +198,16 @@ def keys_revoke(
 ) -> None:
     """Revoke a client's name, for ever: replicas refuse whoever comes under it."""
     from quorumcast.runtime.changing import revoke
+    from quorumcast.runtime.spreading import spread
 
     with folder_ending():
         found, changed = revoke(find_cluster(cluster), name)
         version = found.charter.version
+        known = run(spread(found))
         if json:
-            print(as_json({"name": name, "version": version, "changed": changed}))
-        elif changed:
-            print(f"Revoked {name}: {found.path} is version {version}.")
-        else:
-            print(f"{name} is revoked already, in version {version} or before.")
+            made = {"name": name, "version": version, "changed": changed}
+            print(as_json({**made, **spread_json(known)}))
+            return
+        said = f"Revoked {name}: {found.path} is version {version}."
+        print(said if changed else f"{name} is revoked already, in version {version} or before.")
+        print(known.text())

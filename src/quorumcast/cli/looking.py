@@ -44,7 +44,7 @@ def show_status(found: dict[str, Any]) -> None:
             Text(state, style=STYLES.get(state, "")),
             visible(each["address"]),
             str(each["pid"] or ""),
-            str(each.get("clients", "")),
+            "" if each.get("clients") is None else str(each["clients"]),
             f"{memory / 2**20:.0f} MiB" if memory else "",
         )
     console.print(table)

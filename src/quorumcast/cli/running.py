@@ -191,9 +191,9 @@ async def _start(local: LocalCluster, name: str) -> str:
 
 
 def status(*, json: Json = False, cluster: Where = None) -> None:
-    """What the replicas of this host say of themselves."""
+    """What the replicas say of themselves; those of other hosts say it to the operator alone."""
     with folder_ending():
-        found = run(_local(cluster).status())
+        found = run(_local(cluster, anywhere=True).status())
         if json:
             print(as_json(found))
             return
@@ -202,8 +202,8 @@ def status(*, json: Json = False, cluster: Where = None) -> None:
         show_status(found)
 
 
-def _local(cluster: Path | None) -> LocalCluster:
+def _local(cluster: Path | None, *, anywhere: bool = False) -> LocalCluster:
     folder = find_cluster(cluster)
     from quorumcast.runtime.local import LocalCluster
 
-    return LocalCluster(folder)
+    return LocalCluster(folder, anywhere=anywhere)

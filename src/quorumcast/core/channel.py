@@ -99,6 +99,24 @@ class Channel(msgspec.Struct, frozen=True):
             )
         return self
 
+    def fixed_fault(self, later: Channel) -> str | None:
+        """The setting of a later version that cannot change while the channel exists, if one does.
+
+        Votes that are cast keep the meaning that they had: protocol, thresholds and signatures are
+        theirs. α is too: it says which statements a tally counts, and how far two subscribers of a
+        lying publisher may differ, which parties with two values of it would not agree on.
+
+        >>> one = Channel("alerts")
+        >>> one.fixed_fault(Channel("alerts", publishers=("p",), within_seconds=1.0)) is None
+        True
+        >>> one.fixed_fault(Channel("alerts", protocol="bracha"))
+        'protocol'
+        """
+        for key in ("protocol", "confirm", "alpha", "deliver", "signed"):
+            if getattr(self, key) != getattr(later, key):
+                return key
+        return None
+
     def admits_publisher(self, name: Party) -> bool:
         """Whether a certified name may publish here."""
         return any(fnmatchcase(name, pattern) for pattern in self.publishers)

@@ -46,6 +46,12 @@ PATTERNS = 64
 HEADS_PAGE = 256
 """Streams in one `Heads`: a page is a few tens of kilobytes."""
 
+CHARTER_BYTES = 4 * 2**20
+"""The operator's channels and revoked names, packed: handed on whole, within a frame."""
+
+REPORT_BYTES = 1 * 2**20
+"""A replica's report of itself: a thousand channels, and what it knows of suspects."""
+
 STREAM_CACHE = 4096
 """Decoded streams that a decoder remembers, so that equal bytes give one object."""
 

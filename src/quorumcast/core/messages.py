@@ -285,6 +285,43 @@ class SubscribeStatus(_Message, frozen=True):
     reason: str = ""
 
 
+# -- beside the protocol: between processes, not machines ---------------------------------------
+
+
+class CharterAt(_Message, frozen=True):
+    """This version of the operator's channels and revoked names is the newest that I know.
+
+    `digest` is of its content: two contents of one version differ in it.
+    """
+
+    version: int
+    digest: bytes
+
+
+class CharterIs(_Message, frozen=True):
+    """The charter that I announced, under the operator's signature, for one who knows an older."""
+
+    packed: bytes
+
+
+class AskReport(_Message, frozen=True):
+    """How are you? From the operator alone.
+
+    >>> AskReport() == AskReport()
+    True
+    """
+
+
+class Report(_Message, frozen=True):
+    """A replica's own statement about itself, as JSON."""
+
+    text: bytes
+
+
+ASIDE: frozenset[type] = frozenset((CharterAt, CharterIs, AskReport, Report))
+"""What is not for machines: drivers hand it to whoever speaks for the process."""
+
+
 Message: TypeAlias = (
     Hello
     | Open
@@ -311,5 +348,9 @@ Message: TypeAlias = (
     | Follow
     | Unsubscribe
     | SubscribeStatus
+    | CharterAt
+    | CharterIs
+    | AskReport
+    | Report
 )
-"""Anything that `step` takes."""
+"""Anything that a link carries; machines reject what is aside."""

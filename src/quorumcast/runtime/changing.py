@@ -3,6 +3,9 @@
 A change is a new version under the operator's signature. The file is edited in place: comments and
 whatever else a person wrote in it stay. The edited text is read again before it is written, and if
 it does not say exactly what it should, the file is written anew from what it should say.
+
+A change begins from the newest charter that can be found in the folder, which may be newer than
+the file if an old copy of it was put back: else the next version would undo what came between.
 """
 
 from __future__ import annotations
@@ -15,10 +18,19 @@ from typing import Any
 import msgspec
 
 from quorumcast.auth.identity import Identity
+from quorumcast.auth.manifest import Manifest
+from quorumcast.auth.names import OPERATOR
 from quorumcast.core.errors import AuthError, ConfigError, QuorumcastError
 from quorumcast.core.ids import Party
 from quorumcast.runtime.channels import ChannelSettings, read_channel
-from quorumcast.runtime.charter import CHANNELS, REVOKED, VERSIONS, Charter, revocation_fault
+from quorumcast.runtime.charter import (
+    CHANNELS,
+    REVOKED,
+    VERSIONS,
+    Charter,
+    fixed_fault,
+    revocation_fault,
+)
 from quorumcast.runtime.files import (
     CLIENT_SUFFIX,
     CLUSTER_FILE,
@@ -26,6 +38,7 @@ from quorumcast.runtime.files import (
     only_one,
     write_file,
 )
+from quorumcast.runtime.keeping import CHARTER_FILE, Keeping
 from quorumcast.runtime.keyfiles import load_client, load_keys, save_client
 from quorumcast.runtime.scanner import scan
 from quorumcast.runtime.settings import (
@@ -35,9 +48,8 @@ from quorumcast.runtime.settings import (
     read_text,
     signed_text,
 )
-from quorumcast.runtime.tables import Source, written
+from quorumcast.runtime.tables import Source, parse, written
 
-OPERATOR = "operator"
 OPERATOR_FILE = "operator.key"
 HOSTS_FOLDER = "hosts"
 
@@ -59,7 +71,7 @@ def load_operator(folder: Path, cluster: ClusterFile) -> Identity:
 def add_channel(folder: Path, values: Mapping[str, Any]) -> tuple[ClusterFile, ChannelSettings]:
     """Add the channel that this table describes, as it would stand in `cluster.toml`."""
     with only_one(folder):
-        cluster = load_cluster(folder)
+        cluster = newest(folder, load_cluster(folder))
         settings = read_channel(dict(values), cluster.manifest.cluster(), Source(""))
         if any(each.name == settings.name for each in cluster.settings):
             raise ConfigError(
@@ -75,7 +87,7 @@ def add_channel(folder: Path, values: Mapping[str, Any]) -> tuple[ClusterFile, C
 def revoke(folder: Path, name: Party) -> tuple[ClusterFile, bool]:
     """Revoke a client's name for ever; False if it was revoked already."""
     with only_one(folder):
-        cluster = load_cluster(folder)
+        cluster = newest(folder, load_cluster(folder))
         if (fault := revocation_fault(name, cluster.manifest)) is not None:
             raise ConfigError(f"name {name!r} {fault}")
         if name in cluster.revoked:
@@ -93,7 +105,7 @@ def sign_again(folder: Path) -> tuple[ClusterFile, bool]:
         manifest = cluster.manifest
         if cluster.charter.counts(manifest.operator, manifest.cluster_id):
             return cluster, False
-        return _change(folder, cluster, cluster.charter), True
+        return _change(folder, cluster, _edited_by_hand(folder, cluster)), True
 
 
 def adopt(cluster: ClusterFile, charter: Charter) -> ClusterFile:
@@ -118,6 +130,58 @@ def with_charter(text: str, cluster: ClusterFile, charter: Charter) -> str:
         if parse_cluster(edited, cluster.path) == wanted:
             return edited
     return wanted.text()
+
+
+# -- what is known ---------------------------------------------------------------------------------
+
+
+def known_charters(folder: Path, manifest: Manifest) -> list[Charter]:
+    """The charters that the operator signed and that lie in this folder, the newest last."""
+    found: list[Charter] = []
+    for path in (*_copies(folder), *folder.glob(f"*{CLIENT_SUFFIX}")):
+        with suppress(QuorumcastError):  # a file that cannot be used is for its owner to see
+            client = path.suffix == CLIENT_SUFFIX
+            copy = load_client(path).cluster if client else load_cluster(path)
+            if copy.manifest == manifest:
+                found.append(copy.charter)
+    for path in folder.glob(f"*/{CHARTER_FILE}"):
+        with suppress(QuorumcastError):
+            own = Keeping(path, manifest).charter
+            found += [own] if own is not None else []
+    return sorted(found, key=lambda each: (each.version, each.content()))
+
+
+def newest(folder: Path, cluster: ClusterFile) -> ClusterFile:
+    """The cluster with the newest charter that lies in its folder."""
+    known = known_charters(folder, cluster.manifest)
+    if known and known[-1].newer(cluster.charter):
+        return msgspec.structs.replace(cluster, charter=known[-1])
+    return cluster
+
+
+def _edited_by_hand(folder: Path, cluster: ClusterFile) -> Charter:
+    """What is to be signed of an edited file, unless it undoes what cannot be undone."""
+    charter, path = cluster.charter, cluster.path
+    known = known_charters(folder, cluster.manifest)
+    if not known:
+        return charter
+    newest = known[-1]
+    if charter.version == 0:  # [signed] is gone, and with it the revoked names
+        charter = msgspec.structs.replace(charter, version=newest.version, revoked=newest.revoked)
+    if charter.version < newest.version:
+        raise ConfigError(
+            f"{path}: made from version {charter.version}, and version {newest.version} is in "
+            "force: an old copy was put back; take a newer one (a replica that is started writes "
+            "it, once the edits are undone), and edit that"
+        )
+    if gone := [name for name in newest.revoked if name not in charter.revoked]:
+        raise ConfigError(f"{path}: {gone[0]} was revoked, for ever: put it back into revoked")
+    fault = fixed_fault({each.name: each.table() for each in newest.settings}, charter)
+    if fault is not None:
+        number, key, why = fault
+        _, source = parse(read_text(path), str(path))
+        raise source.fault(("channel", number, key), why)
+    return charter
 
 
 # -- changing --------------------------------------------------------------------------------------

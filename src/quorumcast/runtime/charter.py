@@ -17,25 +17,28 @@ Rules of trust:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from blake3 import blake3
 
 from quorumcast.auth.identity import Identity, verify
 from quorumcast.auth.manifest import Manifest
-from quorumcast.auth.names import name_fault
+from quorumcast.auth.names import OPERATOR, name_fault
 from quorumcast.core.channel import Channel
 from quorumcast.core.errors import AuthError, ConfigError
 from quorumcast.core.ids import Party
+from quorumcast.core.limits import CHARTER_BYTES
 from quorumcast.core.messages import SIGNATURE_BYTES
 from quorumcast.runtime.channels import ChannelSettings, read_channel
-from quorumcast.runtime.tables import Source
-
-CHARTER_BYTES = 4 * 2**20
-"""A packed charter: it is handed on at connect, within a frame."""
+from quorumcast.runtime.tables import Source, written
 
 CHANNELS = 1024
 """Channels of a cluster: a replica keeps bounded state for each."""
+
+FIXED = ("protection", "order", "protocol", "confirm", "deliver", "schema", "signed", "durability")
+"""Keys of a channel that do not change while it exists; of `confirm`, all but `within`."""
 
 REVOKED = 10_000
 """Revoked names; a cluster that revoked more gets a new operator's key and new identities."""
@@ -101,6 +104,10 @@ class Charter(msgspec.Struct, frozen=True):
             return self.version > other.version
         return self.content() > other.content()
 
+    def digest(self) -> bytes:
+        """What tells contents of one version apart, whatever their signatures."""
+        return blake3(self.content()).digest()
+
     def pack(self) -> bytes:
         """The charter in bytes, to be handed on."""
         return self.version.to_bytes(8, "big") + self.signature + self.content()
@@ -159,6 +166,49 @@ def read_channels(
     return tuple(found)
 
 
+def announced(packed: bytes) -> tuple[int, bytes]:
+    """Version and digest of a packed charter, whoever signed it.
+
+    >>> charter = Charter(3, signature=bytes(64))
+    >>> announced(charter.pack()) == (3, charter.digest())
+    True
+    """
+    return int.from_bytes(packed[:8], "big"), blake3(packed[_CONTENT_AT:]).digest()
+
+
+def fixed_fault(
+    before: Mapping[str, Mapping[str, Any]], after: Charter
+) -> tuple[int, str, str] | None:
+    """The first channel that changes what cannot change while it exists: which, key, and why.
+
+    `before` has the tables of channels as they are, or were when there last was such a channel.
+
+    >>> table = ChannelSettings(Channel("alerts")).table()
+    >>> later = ChannelSettings(Channel("alerts", protocol="bracha"))
+    >>> fixed_fault({"alerts": table}, Charter(2, (later,)))
+    (0, 'protocol', 'channel alerts: protocol cannot change from "ab" to "bracha": ...')
+    """
+    for number, settings in enumerate(after.settings):
+        old, new = before.get(settings.name), settings.table()
+        if old is None:
+            continue
+        for key in FIXED:
+            was, now = _fixed(key, old[key]), _fixed(key, new[key])
+            if was != now:
+                said = (
+                    f"channel {settings.name}: {key} cannot change from {written(was)} to "
+                    f"{written(now)}: what was published goes by it; put it back, or use a "
+                    "channel of another name"
+                )
+                return number, key, said
+    return None
+
+
+def _fixed(key: str, value: Any) -> Any:
+    """The part of a setting that is fixed: of a confirmation all but the time."""
+    return {"every": value["every"]} if key == "confirm" and value is not False else value
+
+
 def revocation_fault(name: str, manifest: Manifest) -> str | None:
     """Why a name cannot be revoked, to follow the name; None if it can.
 
@@ -168,6 +218,8 @@ def revocation_fault(name: str, manifest: Manifest) -> str | None:
     >>> revocation_fault("r1", cluster)
     'is a replica: replicas leave with a new epoch, not by revocation'
     """
+    if name == OPERATOR:
+        return "is the operator's own: it cannot be revoked"
     if manifest.replica(name) is not None:
         return "is a replica: replicas leave with a new epoch, not by revocation"
     if (fault := name_fault(name)) is not None:

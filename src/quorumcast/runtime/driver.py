@@ -24,7 +24,7 @@ from typing import Any, Protocol
 from quorumcast.core.errors import QuorumcastError
 from quorumcast.core.ids import Party
 from quorumcast.core.machine import Machine, Ready
-from quorumcast.core.messages import Message
+from quorumcast.core.messages import ASIDE, Message
 from quorumcast.core.records import Loaded, Read, Record
 from quorumcast.runtime.link import Outbound
 from quorumcast.wire.codec import Memo
@@ -47,6 +47,22 @@ class Storage(Protocol):
 
     def read(self, request: Read) -> Loaded:
         """The answer to one of `Ready.reads`."""
+        ...
+
+
+class Aside(Protocol):
+    """Whom a driver tells of links, and of what arrives on them that is not for its machine."""
+
+    def linked(self, link: Outbound) -> None:
+        """A link is up."""
+        ...
+
+    def unlinked(self, link: Outbound) -> None:
+        """A link is gone."""
+        ...
+
+    def received(self, link: Outbound, message: Message) -> None:
+        """The party at the other end says this."""
         ...
 
 
@@ -75,6 +91,8 @@ class Driver:
         self.on_outcome: Callable[[Any], None] = _ignore
         self.on_rejection: Callable[[Any], None] = _ignore
         self.on_evidence: Callable[[Any], None] = _ignore
+        self.aside: Aside | None = None
+        """Takes what is not for the machine; without one it is dropped."""
         self.failure: Exception | None = None
         """The error that stopped it, if one did."""
         self._loop = loop
@@ -102,9 +120,13 @@ class Driver:
         if older is not None and older is not link:
             older.close()
         self._input(self.machine.linked, link.party)
+        if self.aside is not None:
+            self.aside.linked(link)
 
     def unlinked(self, link: Outbound) -> None:
         """A link is gone; of one that was replaced the machine hears nothing."""
+        if self.aside is not None:
+            self.aside.unlinked(link)
         if self.links.get(link.party) is link:
             del self.links[link.party]
             self._input(self.machine.unlinked, link.party)
@@ -117,7 +139,11 @@ class Driver:
             self._begin()
             sender, step = link.party, self.machine.step
             for message in messages:
-                step(sender, message)
+                if type(message) in ASIDE:
+                    if self.aside is not None:
+                        self.aside.received(link, message)
+                else:
+                    step(sender, message)
         except Exception as error:  # noqa: BLE001  whatever it is, it is our bug
             self._fail(error)
 

@@ -35,6 +35,14 @@ class NotPermitted(QuorumcastError):
     """
 
 
+class Busy(ConfigError):
+    """Another process is changing the cluster's folder.
+
+    >>> issubclass(Busy, ConfigError)
+    True
+    """
+
+
 def write_file(path: Path, text: str, *, secret: bool = False) -> None:
     """Write a file whole, in place of the one that is there; a secret is readable by its owner.
 
@@ -112,7 +120,7 @@ def only_one(folder: Path) -> Generator[None]:
         try:
             flock(handle, LOCK_EX | LOCK_NB)
         except OSError:
-            raise ConfigError(
+            raise Busy(
                 f"{folder}: another command is changing this cluster: try again when it is done"
             ) from None
         yield

@@ -6,6 +6,7 @@ DIR/operator.key      adds clients, signs channels; may be kept elsewhere
 DIR/local.qc          a client that may use the example channels
 DIR/r1/replica.key    a replica's private keys, and beside them
 DIR/r1/journal        what it may never forget
+DIR/r1/charter        the newest channels and revoked names that it knows
 DIR/r1/tls.pem        its TLS key and certificate, where it is reached over a network
 ```
 
@@ -27,7 +28,7 @@ from secrets import token_bytes
 
 from quorumcast.auth.identity import Identity
 from quorumcast.auth.manifest import Manifest, ReplicaEntry
-from quorumcast.auth.names import name_fault
+from quorumcast.auth.names import OPERATOR, name_fault
 from quorumcast.core.channel import Channel
 from quorumcast.core.errors import ConfigError
 from quorumcast.core.ids import Party
@@ -35,9 +36,9 @@ from quorumcast.core.limits import REPLICAS
 from quorumcast.core.quorum import Quorum
 from quorumcast.runtime.changing import (
     HOSTS_FOLDER,
-    OPERATOR,
     OPERATOR_FILE,
     load_operator,
+    newest,
 )
 from quorumcast.runtime.channels import ChannelSettings
 from quorumcast.runtime.charter import Charter
@@ -164,9 +165,11 @@ def add_client(
 ) -> tuple[Path, ClientFile]:
     """Make an identity under the operator's signature, and write its file."""
     with only_one(folder):
-        cluster = load_cluster(folder)
+        cluster = newest(folder, load_cluster(folder))
         if (fault := name_fault(name)) is not None:
             raise ConfigError(f"name {name!r} {fault}: use a name such as probe-7")
+        if name == OPERATOR:
+            raise ConfigError(f"name {name} is the operator's own: choose another one")
         if name in cluster.revoked:
             raise ConfigError(f"name {name} was revoked, for ever: choose another one")
         path = folder / f"{name}{CLIENT_SUFFIX}" if out is None else out

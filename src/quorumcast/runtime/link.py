@@ -48,6 +48,10 @@ class Outbound(Protocol):
         """Hand out what was sent, then end the connection."""
         ...
 
+    def give_up(self, why: str) -> None:
+        """End the connection at once, for this fault of the party."""
+        ...
+
 
 class Sink(Protocol):
     """Whom a link tells what happens: a driver."""

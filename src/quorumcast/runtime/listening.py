@@ -2,8 +2,8 @@
 
 Whoever connects has to prove who it is within a time. So many may be at it at once; one more ends
 the oldest of them, so that those who hold connections and say nothing keep out nobody who is
-quick. Those who have proven it are bounded too; replicas are let in always, and who is connected
-already may come anew, for then the older link goes.
+quick. Those who have proven it are bounded too; replicas and the operator are let in always, and
+who is connected already may come anew, for then the older link goes.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable
 from quorumcast.auth.greetings import Verdict
 from quorumcast.auth.handshake import Credentials, Responder, binding_of
 from quorumcast.auth.keys import NONCE_BYTES
+from quorumcast.auth.names import OPERATOR
 from quorumcast.core.errors import ConfigError
 from quorumcast.core.ids import Party
 from quorumcast.runtime.addresses import Address, Tcp
@@ -106,9 +107,9 @@ class Listening:
             link.close()
         await self._empty.wait()
 
-    def expel(self, party: Party) -> None:
-        """End the links of a party: its name was revoked."""
-        for link in [link for link in self.links if link.party == party]:
+    def expel(self) -> None:
+        """End the links of those whose names are revoked by now."""
+        for link in [link for link in self.links if self._revoked(link.party)]:
             link.give_up("its name was revoked")
 
     # -- links ---------------------------------------------------------------------------------
@@ -131,7 +132,8 @@ class Listening:
         if self._revoked(party):
             return Verdict.REVOKED
         full = len(self.links) >= self._bounds.connections
-        if full and not is_replica and all(link.party != party for link in self.links):
+        known = is_replica or party == OPERATOR
+        if full and not known and all(link.party != party for link in self.links):
             return Verdict.FULL
         return Verdict.ADMITTED
 

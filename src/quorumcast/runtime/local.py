@@ -9,25 +9,26 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from quorumcast.broadcast.tally import kth
-from quorumcast.core.errors import ConfigError, QuorumcastError
+from quorumcast.core.errors import ConfigError, ProtocolError, QuorumcastError
 from quorumcast.core.ids import Party
+from quorumcast.runtime.changing import OPERATOR_FILE, load_operator
 from quorumcast.runtime.control import NotRunning, control_path, give_order
+from quorumcast.runtime.errand import ask_reports
 from quorumcast.runtime.folder import replica_folder, replicas_here
+from quorumcast.runtime.report import unpacked_report
 from quorumcast.runtime.settings import load_cluster
+from quorumcast.runtime.survey import flowing, surveyed
 
 LOG_FILE = "replica.log"
 READY_SECONDS = 20.0
 """How long replicas may take to find each other; on an idle machine it is well under two."""
 
 STOP_SECONDS = 10.0
-
-LIVE = ("streams", "held", "confirmed", "floor", "publishers", "subscribers")
-"""What only running replicas know of a channel; the last two are those connected now."""
 
 _POLL_SECONDS = 0.02
 
@@ -55,15 +56,16 @@ class LocalCluster:
     """The replicas whose keys are in a cluster's folder.
 
     Processes that this object started end with this process, or when `stop` is called; it can speak
-    to others as well, for they are found by their control sockets.
+    to others as well, for they are found by their control sockets. With `anywhere` the folder may
+    have no replica's keys: for who only asks how the cluster is.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, anywhere: bool = False) -> None:
         self.folder = folder
         self.cluster = load_cluster(folder)
         self.names = replicas_here(self.cluster)
         self._processes: dict[Party, subprocess.Popen[bytes]] = {}
-        if not self.names:
+        if not self.names and not anywhere:
             raise ConfigError(
                 f"{folder} has no replica's keys: use the folder that init wrote for this host"
             )
@@ -182,60 +184,35 @@ class LocalCluster:
         process.kill()
         process.wait()
 
+    # -- the whole cluster ---------------------------------------------------------------------
+
+    async def reports(self) -> dict[Party, dict[str, Any] | None]:
+        """What each replica of the cluster says of itself; None of those that do not answer.
+
+        Those of other hosts are asked over links, if the operator's key is in this folder.
+        """
+        found: dict[Party, dict[str, Any] | None] = {}
+        elsewhere = [each.name for each in self.cluster.manifest.replicas]
+        for name in self.names:
+            elsewhere.remove(name)
+            found[name] = await self.ask(name)
+        if elsewhere and self.may_ask:
+            operator = load_operator(self.folder, self.cluster)
+            texts = await ask_reports(self.cluster, operator, elsewhere)
+            for name, text in texts.items():
+                with suppress(ProtocolError):
+                    found[name] = unpacked_report(text, name, self.cluster.addresses[name])
+        return {each.name: found.get(each.name) for each in self.cluster.manifest.replicas}
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether the operator's key is here: replicas of other hosts report to it alone."""
+        return (self.folder / OPERATOR_FILE).exists()
+
     async def channels(self) -> dict[str, dict[str, int]]:
         """What runs through each channel, as f+1 replicas say at least; nothing where fewer do."""
-        need = self.cluster.manifest.faults + 1
-        reports = [await self.ask(name) for name in self.names]
-        said: dict[str, list[dict[str, int]]] = {}
-        for report in reports:
-            for channel in report["channels"] if report is not None else ():
-                said.setdefault(channel["name"], []).append(channel)
-        return {
-            name: {field: kth([each[field] for each in all_], need) for field in LIVE}
-            for name, all_ in said.items()
-            if len(all_) >= need
-        }
+        return flowing(await self.reports(), self.cluster.manifest.faults + 1)
 
     async def status(self) -> dict[str, Any]:
         """What the replicas say of themselves, and what that means for the cluster."""
-        manifest = self.cluster.manifest
-        replicas: list[dict[str, Any]] = []
-        suspected: list[dict[str, Any]] = []
-        for entry in manifest.replicas:
-            here = entry.name in self.names
-            report = await self.ask(entry.name) if here else None
-            if report is None:
-                state = "stopped" if here else "unreachable"
-                address = self.cluster.addresses[entry.name]
-                report = {"name": entry.name, "address": address, "pid": None, "state": state}
-            else:
-                suspected += report.pop("suspected")
-            replicas.append(report)
-        channels = self.cluster.channels
-        quorum = max((c.quorum(manifest.cluster()).votes for c in channels), default=1)
-        down = sum(1 for each in replicas if each["state"] in ("stopped", "unreachable"))
-        return {
-            "cluster": self.cluster.name,
-            "folder": str(self.folder),
-            "epoch": manifest.epoch,
-            "lab": manifest.lab,
-            "n": len(manifest.replicas),
-            "f": manifest.faults,
-            "quorum": quorum,
-            "faults_left": manifest.faults - down,
-            "replicas": replicas,
-            "suspected": _joined(suspected),
-        }
-
-
-def _joined(suspected: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Reports of several replicas about the same parties, as one."""
-    joined: dict[tuple[tuple[str, ...], str], dict[str, Any]] = {}
-    for each in suspected:
-        key = (tuple(each["parties"]), each["grade"])
-        known = joined.setdefault(key, {**each, "count": 0, "seen_by": []})
-        known["count"] += each["count"]
-        known["first"] = min(known["first"], each["first"])
-        known["last"] = max(known["last"], each["last"])
-        known["seen_by"] = sorted({*known["seen_by"], *each["seen_by"]})
-    return list(joined.values())
+        return surveyed(self.cluster, self.names, await self.reports(), asked=self.may_ask)

@@ -6,12 +6,17 @@ import os
 import resource
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
+
+from quorumcast.auth.names import OPERATOR
 from quorumcast.broker.desk import Desk
 from quorumcast.broker.replica import Replica
+from quorumcast.core.errors import ProtocolError
 from quorumcast.core.evidence import Evidence, Weight
 from quorumcast.core.ids import Party
+from quorumcast.core.limits import REPORT_BYTES
 from quorumcast.runtime.settings import ClusterFile
 
 GRADES = {Weight.PROOF: "proven", Weight.LOCAL: "observed", Weight.SUSPICION: "suspected"}
@@ -77,12 +82,14 @@ def replica_report(
         "pid": os.getpid(),
         "state": state,
         "connected": connected,
+        "linked": sorted(peers & links),
+        "version": cluster.charter.version,
         "progress": {"streams_behind": behind},
         "abstaining_streams": abstaining,
         "rss_bytes": rss_bytes(),
         "metrics": None,
         "incarnation": machine.incarnations.current.counter,
-        "clients": len(links - peers),
+        "clients": len(links - peers - {OPERATOR}),
         "channels": channels,
         "suspected": suspects.listed(),
     }
@@ -102,6 +109,79 @@ def _channel(desk: Desk) -> dict[str, Any]:
         "abstaining": sum(1 for active in at_work if active.abstains),
         "behind": sum(1 for active in at_work if not active.repair.idle),
     }
+
+
+# -- reports that come from elsewhere --------------------------------------------------------------
+
+
+class _Suspected(msgspec.Struct):
+    parties: list[str]
+    grade: Literal["proven", "observed", "suspected"]
+    kind: str
+    count: int
+    first: float
+    last: float
+
+
+class _Channel(msgspec.Struct):
+    name: str
+    streams: int
+    held: int
+    confirmed: int
+    floor: int
+    publishers: int
+    subscribers: int
+    abstaining: int
+    behind: int
+
+
+class _Report(msgspec.Struct):
+    pid: int
+    state: Literal["ready", "catching-up", "abstaining"]
+    connected: int
+    linked: list[str]
+    version: int
+    progress: dict[str, int]
+    abstaining_streams: int
+    rss_bytes: int
+    metrics: str | None
+    incarnation: int
+    clients: int
+    channels: list[_Channel]
+    suspected: list[_Suspected]
+
+
+def packed_report(report: dict[str, Any]) -> bytes:
+    """A report as it is sent; one that is too long leaves out what it says of others.
+
+    >>> packed_report({"pid": 7})
+    b'{"pid":7}'
+    """
+    text = msgspec.json.encode(report)
+    for part in ("suspected", "channels"):
+        if len(text) > REPORT_BYTES:
+            report = {**report, part: []}
+            text = msgspec.json.encode(report)
+    return text
+
+
+def unpacked_report(text: bytes, name: Party, address: str) -> dict[str, Any]:
+    """What a replica reported; `ProtocolError` if that is no report.
+
+    Whatever it says, it says of itself, and a terminal can show it.
+    """
+    try:
+        found = msgspec.json.decode(text, type=_Report)
+    except (msgspec.DecodeError, RecursionError):
+        raise ProtocolError(f"{name} sends what is no report") from None
+    for each in found.suspected:
+        each.kind = "".join(c if c.isprintable() else "?" for c in each.kind)
+        if not all(party.isprintable() for party in each.parties):
+            raise ProtocolError(f"{name} names parties that cannot be")
+    report: dict[str, Any] = msgspec.to_builtins(found)
+    for suspected in report["suspected"]:
+        suspected["seen_by"] = [name]
+    return {"name": name, "address": address, **report}
 
 
 def rss_bytes() -> int:

@@ -11,30 +11,43 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from quorumcast.auth.handshake import Credentials
 from quorumcast.broker.replica import Replica
-from quorumcast.core.errors import ConfigError
+from quorumcast.core.errors import ConfigError, QuorumcastError
 from quorumcast.core.evidence import Evidence
 from quorumcast.core.ids import Party
 from quorumcast.runtime.addresses import parse_address
 from quorumcast.runtime.bounds import Bounds
+from quorumcast.runtime.changing import adopt
+from quorumcast.runtime.charter import Charter
 from quorumcast.runtime.control import Control, control_path
-from quorumcast.runtime.dialling import Dialling, dials
+from quorumcast.runtime.dialling import Dialling, dials, pinned
 from quorumcast.runtime.driver import Driver
+from quorumcast.runtime.files import Busy
 from quorumcast.runtime.folder import (
     JOURNAL_FOLDER,
     TLS_FILE,
     replica_folder,
     replica_identity,
 )
+from quorumcast.runtime.keeping import CHARTER_FILE, Keeping
 from quorumcast.runtime.listening import Listening
-from quorumcast.runtime.report import Suspects, replica_report
+from quorumcast.runtime.report import Suspects, packed_report, replica_report
 from quorumcast.runtime.settings import load_cluster
+from quorumcast.runtime.steward import Steward
 from quorumcast.store import Journal, boot_id
 
 FILES = 65_536
 """Open files that a replica asks for: ten thousand clients, and room."""
+
+WRITING_SECONDS = 0.1
+"""Between two attempts to write `cluster.toml` while another process of this host is at it."""
+
+WRITING_ATTEMPTS = 50
 
 _log = logging.getLogger(__name__)
 
@@ -50,9 +63,13 @@ class Server:
 
     def __init__(self, folder: Path, name: Party) -> None:
         self.name = name
-        self.cluster = load_cluster(folder)
         self._folder = folder
+        found = load_cluster(folder)
         self._identity = replica_identity(folder, name)
+        self._keeping = Keeping(replica_folder(folder, name) / CHARTER_FILE, found.manifest)
+        self.cluster = self._keeping.newest(found)
+        self._file_is_old = self.cluster.charter.newer(found.charter)
+        self._revoked = frozenset(self.cluster.revoked)
         self._began = time.time()
         self._suspects = Suspects(name)
         self._dialled: list[Dialling] = []
@@ -60,6 +77,8 @@ class Server:
         self._journal: Journal | None = None
         self._listening: Listening | None = None
         self._control: Control | None = None
+        self._steward: Steward | None = None
+        self._writing: asyncio.TimerHandle | None = None
         self.over = asyncio.Event()
         """Set when somebody asked it to stop, or the machine failed."""
 
@@ -86,6 +105,11 @@ class Server:
         driver = self._driver = Driver(machine, loop=loop, storage=journal, clock=wall_clock())
         driver.on_evidence = self._note
         driver.call(machine.start)
+        driver.aside = self._steward = Steward(
+            manifest, self.cluster.charter, loop=loop, apply=self._apply, report=self._packed_report
+        )
+        if self._file_is_old:
+            self._write_file()
         await self._listen(loop, driver)
         self._dial(loop, driver)
         self._control = Control(control_path(manifest.cluster_id, self.name), self._order)
@@ -101,7 +125,7 @@ class Server:
             loop=loop,
             entropy=os.urandom,
             bounds=Bounds.within(raise_file_limit()),
-            revoked=lambda party: party in self.cluster.revoked,
+            revoked=lambda party: party in self._revoked,
             tls=tls,
             tls_certificate=shown,
         )
@@ -143,6 +167,8 @@ class Server:
 
     async def stop(self) -> None:
         """Finish the turn, hand out what was said, close the journal: nothing is lost."""
+        if self._writing is not None:
+            self._writing.cancel()
         if self._driver is not None:
             self._driver.stop()
         for dialling in self._dialled:
@@ -159,7 +185,60 @@ class Server:
         """What stopped the machine, if something did."""
         return self._driver.failure if self._driver is not None else None
 
+    # -- what the operator signed --------------------------------------------------------------
+
+    def _apply(self, charter: Charter) -> None:
+        """A newer charter: from now on it is in force, also after a restart."""
+        assert self._driver is not None
+        self._keeping.check(charter)
+        self._keeping.store(charter)
+        self.cluster = msgspec.structs.replace(self.cluster, charter=charter)
+        self._revoked = frozenset(charter.revoked)
+        self._driver.call(self._replica.learn, charter.channels)
+        if self._listening is not None:
+            self._listening.expel()
+        self._write_file()
+        _log.info("%s adopts version %d of the operator's channels", self.name, charter.version)
+
+    def _write_file(self, attempts: int = WRITING_ATTEMPTS) -> None:
+        """Bring `cluster.toml` up to date: for people, and for clients that are made from it."""
+        if self._writing is not None:
+            self._writing.cancel()
+            self._writing = None
+        try:
+            adopt(self.cluster, self.cluster.charter)
+        except Busy:
+            if attempts > 0:
+                loop = asyncio.get_running_loop()
+                again = attempts - 1
+                self._writing = loop.call_later(WRITING_SECONDS, self._write_file, again)
+        except (QuorumcastError, OSError) as error:
+            _log.warning("%s is not brought up to date: %s", self.cluster.path, error)
+
+    def _learn(self) -> dict[str, int]:
+        """The operator changed the file."""
+        assert self._steward is not None
+        found = load_cluster(self._folder)
+        if found.manifest != self.cluster.manifest:
+            raise ConfigError(f"{found.path}: is of another cluster or epoch: restart {self.name}")
+        self._steward.adopt(found.charter)
+        return {"version": self._steward.charter.version}
+
     # -- its operator --------------------------------------------------------------------------
+
+    @property
+    def _replica(self) -> Replica:
+        assert self._driver is not None
+        assert isinstance(self._driver.machine, Replica)
+        return self._driver.machine
+
+    def _report(self) -> dict[str, Any]:
+        assert self._driver is not None
+        links = set(self._driver.links)
+        return replica_report(self._replica, self.cluster, links, self._suspects)
+
+    def _packed_report(self) -> bytes:
+        return packed_report(self._report())
 
     def _note(self, evidence: Evidence) -> None:
         self._suspects.note(evidence, time.time())
@@ -170,11 +249,10 @@ class Server:
             asyncio.get_running_loop().call_soon(self.over.set)
             return {"stopping": self.name}
         if order == "status":
-            assert self._driver is not None and isinstance(self._driver.machine, Replica)
-            return replica_report(
-                self._driver.machine, self.cluster, set(self._driver.links), self._suspects
-            )
-        raise ConfigError(f"there is no order {order}; there are: status, stop")
+            return self._report()
+        if order == "learn":
+            return self._learn()
+        raise ConfigError(f"there is no order {order}; there are: learn, status, stop")
 
 
 def raise_file_limit() -> int:
@@ -186,12 +264,3 @@ def raise_file_limit() -> int:
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-
-
-def pinned(certificate: bytes) -> ssl.SSLContext:
-    """A context that takes one certificate alone, whoever signed it and whatever it names."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.check_hostname = False
-    context.load_verify_locations(cadata=ssl.DER_cert_to_PEM_cert(certificate))
-    return context

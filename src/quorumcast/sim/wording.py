@@ -104,6 +104,10 @@ _MESSAGES: dict[type, Callable[[Any], str]] = {
         f"subscription {m.channel} v{m.version} "
         f"{'in force' if m.accepted else 'refused'}{_reason(m.reason)}"
     ),
+    said.CharterAt: lambda m: f"charter, version {m.version}",
+    said.CharterIs: lambda m: f"charter of {len(m.packed)} bytes",
+    said.AskReport: lambda m: "report?",
+    said.Report: lambda m: f"report of {len(m.text)} bytes",
 }
 
 _RECORDS: dict[type, Callable[[Any], str]] = {

@@ -1,4 +1,4 @@
-"""The fields of every message of the fifo protocols, and their kinds.
+"""The fields of every message of the fifo protocols and beside them, and their kinds.
 
 Fields stand in the order of the struct in `core.messages`. Only form is judged here: that a
 value is in its range, not that a statement makes sense, which is the machine's to say. In a
@@ -19,7 +19,14 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from quorumcast.core.errors import ProtocolError
-from quorumcast.core.limits import CERTIFICATE_BYTES, HEADS_PAGE, PATTERNS, REASON_BYTES
+from quorumcast.core.limits import (
+    CERTIFICATE_BYTES,
+    CHARTER_BYTES,
+    HEADS_PAGE,
+    PATTERNS,
+    REASON_BYTES,
+    REPORT_BYTES,
+)
 from quorumcast.core.messages import (
     DIGEST_BYTES,
     AskBodies,
@@ -27,8 +34,11 @@ from quorumcast.core.messages import (
     AskDigests,
     AskHeads,
     AskOpening,
+    AskReport,
     AskVotes,
     Bodies,
+    CharterAt,
+    CharterIs,
     ConfirmedUpTo,
     Credit,
     Digests,
@@ -44,6 +54,7 @@ from quorumcast.core.messages import (
     Publish,
     ReadyUpTo,
     Release,
+    Report,
     Status,
     StatusCode,
     Subscribe,
@@ -59,6 +70,7 @@ from quorumcast.wire.primitives import (
     pack_flag,
     pack_incarnation,
     pack_incarnations,
+    pack_long_blob,
     pack_name,
     pack_number,
     pack_opening,
@@ -266,6 +278,31 @@ def _read_certificate(reader: Reader) -> bytes:
     return reader.blob(CERTIFICATE_BYTES, "a certificate")
 
 
+def _pack_digest(digest: bytes) -> bytes:
+    assert len(digest) == DIGEST_BYTES, f"a digest of {len(digest)} bytes"
+    return digest
+
+
+def _read_digest(reader: Reader) -> bytes:
+    return reader.fixed(DIGEST_BYTES)
+
+
+def _pack_charter(packed: bytes) -> bytes:
+    return pack_long_blob(packed, CHARTER_BYTES)
+
+
+def _read_charter(reader: Reader) -> bytes:
+    return reader.long_blob(CHARTER_BYTES, "a charter")
+
+
+def _pack_report(text: bytes) -> bytes:
+    return pack_long_blob(text, REPORT_BYTES)
+
+
+def _read_report(reader: Reader) -> bytes:
+    return reader.long_blob(REPORT_BYTES, "a report")
+
+
 _STREAM = _Field(pack_stream, Reader.stream)
 _POSITION = _Field(pack_position, Reader.position)
 _NUMBER = _Field(pack_number, Reader.number)
@@ -278,6 +315,9 @@ _PATTERN_LIST = _Field(_pack_patterns, _read_patterns)
 _HEAD_LIST = _Field(_pack_heads, _read_heads)
 _CHANNEL = _Field(pack_name, _read_channel)
 _REASON = _Field(_pack_reason, _read_reason)
+_DIGEST = _Field(_pack_digest, _read_digest)
+_CHARTER = _Field(_pack_charter, _read_charter)
+_REPORT = _Field(_pack_report, _read_report)
 _CERTIFICATE = _Field(_pack_certificate, _read_certificate)
 
 
@@ -327,3 +367,10 @@ _plain(22, Follow, _STREAM, _NUMBER, _POSITION, _NUMBER)
 _plain(23, Unsubscribe, _CHANNEL, _NUMBER)
 _plain(24, SubscribeStatus, _CHANNEL, _NUMBER, _FLAG, _REASON)
 _plain(25, Release, _STREAM)
+
+# Beside the protocols: between processes.
+
+_plain(64, CharterAt, _NUMBER, _DIGEST)
+_plain(65, CharterIs, _CHARTER)
+_plain(66, AskReport)
+_plain(67, Report, _REPORT)

@@ -27,6 +27,7 @@ LAST_POSITION = 2**63 - 1
 _LAST_U64 = 2**64 - 1
 
 _U16 = Struct(">H")
+_U32 = Struct(">I")
 _U64 = Struct(">Q")
 # Read as signed: what is 2**63 or above comes out negative, and one comparison finds it.
 _S64 = Struct(">q")
@@ -187,6 +188,14 @@ class Reader:
         self.at += 2
         return self.fixed(size)
 
+    def long_blob(self, limit: int, what: str) -> bytes:
+        """Bytes that may be longer than a blob's, at most `limit`."""
+        (size,) = _U32.unpack_from(self.data, self.at)
+        if size > limit:
+            raise ProtocolError(f"{what} of {size} bytes: {limit} are possible")
+        self.at += 4
+        return self.fixed(size)
+
     def text(self, limit: int, what: str) -> str:
         """A text of at most `limit` bytes."""
         return _utf8(self.blob(limit, what), what)
@@ -279,6 +288,16 @@ def pack_blob(value: bytes, limit: int) -> bytes:
     """
     assert len(value) <= limit, f"{len(value)} bytes, more than {limit}"
     return _U16.pack(len(value)) + value
+
+
+def pack_long_blob(value: bytes, limit: int) -> bytes:
+    """Bytes that may be longer than a blob's, with their length before them.
+
+    >>> pack_long_blob(b"abc", 8)
+    b'\\x00\\x00\\x00\\x03abc'
+    """
+    assert len(value) <= limit, f"{len(value)} bytes, more than {limit}"
+    return _U32.pack(len(value)) + value
 
 
 def pack_text(text: str, limit: int) -> bytes:
