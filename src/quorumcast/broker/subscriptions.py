@@ -9,7 +9,6 @@ dropped and nothing is voted by queue position: a subscriber without credit is w
 from __future__ import annotations
 
 from collections import OrderedDict
-from fnmatch import fnmatchcase
 
 from quorumcast.broadcast.notes import Fresh
 from quorumcast.broadcast.stream import ReplicaStream
@@ -23,6 +22,7 @@ from quorumcast.core.limits import (
     READ_BYTES,
     READ_POSITIONS,
     ROTATE_POSITIONS,
+    SUBSCRIBE_PATTERNS,
     SUBSCRIBE_STREAMS,
 )
 from quorumcast.core.messages import DIGEST_BYTES as D
@@ -40,6 +40,7 @@ from quorumcast.core.messages import (
     SubscribeStatus,
     Unsubscribe,
 )
+from quorumcast.core.patterns import Patterns
 from quorumcast.core.records import Range, ReadRange
 
 
@@ -62,7 +63,7 @@ class Subscription:
     def __init__(self, party: Party, message: Subscribe) -> None:
         self.party = party
         self.version = message.version
-        self.patterns = message.patterns
+        self._patterns = Patterns(message.patterns)
         self.begin = message.begin
         self.window = message.window
         self.cursors: dict[Stream, Cursor] = {}
@@ -71,7 +72,7 @@ class Subscription:
 
     def matches(self, stream: Stream) -> bool:
         """Whether a stream is among those asked for."""
-        return any(fnmatchcase(stream.publisher, pattern) for pattern in self.patterns)
+        return self._patterns.match(stream.publisher)
 
 
 class Subscriptions:
@@ -124,7 +125,8 @@ class Subscriptions:
         """What a subscription costs its client: a repetition little, a new one a pass."""
         if old is not None and old.version == message.version:
             return 1.0
-        return 1.0 + len(self._shelf.entries) / SUBSCRIBE_STREAMS
+        streams, patterns = len(self._shelf.entries), len(message.patterns)
+        return 1.0 + streams / SUBSCRIBE_STREAMS + patterns / SUBSCRIBE_PATTERNS
 
     def _refusal(self, party: Party, old: Subscription | None) -> str | None:
         channel = self._context.channel
