@@ -304,8 +304,23 @@ async def drain(one: Stranger) -> None:
             pass
 
 
+async def many_identities(yard: Yard) -> None:
+    """One link after the other, each under a name of its own, and all of them stay."""
+    number = 0
+    while yard.time_left:
+        with suppress(*GONE):
+            async with asyncio.timeout(1):
+                await yard.client(yard.names[number % 4], f"many-{number}")
+        number += 1
+    yard.done = number
+
+
+BIG_FRAMES = {"half-frames": 3 * 64 * 2**20}
+"""What an attack may make a replica hold beyond what it takes in peace."""
+
 ATTACKS: dict[str, Callable[[Yard], Awaitable[None]]] = {
     "flood": flood,
+    "many-identities": many_identities,
     "chatter": chatter,
     "crowd": lambda yard: chatter(yard, 20),
     "long-lists": long_lists,
