@@ -76,7 +76,7 @@ async def steady(
 ) -> AsyncIterator[Steady]:
     """Somebody publishes and somebody subscribes, all the time; at the end all of it has come."""
     async with client(local, names[0]) as writer, client(local, names[1]) as reader:
-        subscription = await reader.subscribe(channel, from_="latest").ready()
+        subscription = await reader.subscribe(channel, publishers=names[:1]).ready()
         work = Steady(await writer.publisher(channel), subscription)
         async with asyncio.timeout(120), asyncio.TaskGroup() as group:
             group.create_task(work.publish())
