@@ -72,13 +72,13 @@ class Steady:
 
 @asynccontextmanager
 async def steady(
-    local: LocalCluster, channel: str = "events", names: tuple[str, str] = ("local", "reader")
+    local: LocalCluster, channel: str = "events", seconds: float = 120.0
 ) -> AsyncIterator[Steady]:
-    """Somebody publishes and somebody subscribes, all the time; at the end all of it has come."""
-    async with client(local, names[0]) as writer, client(local, names[1]) as reader:
-        subscription = await reader.subscribe(channel, publishers=names[:1]).ready()
+    """Somebody publishes and somebody subscribes, all the time; at the end all has come once."""
+    async with client(local, "local") as writer, client(local, "reader") as reader:
+        subscription = await reader.subscribe(channel, publishers=("local",)).ready()
         work = Steady(await writer.publisher(channel), subscription)
-        async with asyncio.timeout(120), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
             group.create_task(work.publish())
             group.create_task(work.read())
             yield work
