@@ -97,6 +97,7 @@ async def check_unharmed(
     local: LocalCluster, before: dict[str, int], most: int = RSS_BYTES
 ) -> dict[str, Any]:
     """The same processes run, remember little, and suspect nobody; returns their status."""
+    await local.wait_ready()  # they catch up with what was published last
     status = await local.status()
     assert {each["name"]: each["pid"] for each in status["replicas"]} == before
     for each in status["replicas"]:

@@ -18,7 +18,7 @@ from tests.cluster.attacks import ATTACKS, BIG_FRAMES
 from tests.cluster.fire import client, port, restart
 from tests.cluster.steady import IN_TIME_SECONDS, RSS_BYTES, check_unharmed, pids, steady
 
-SECONDS = "2"
+SECONDS = "1"
 
 
 async def attack(local: LocalCluster, name: str, seconds: str = SECONDS) -> int:
