@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from quorumcast.runtime.bounds import Bounds
 from quorumcast.runtime.control import control_path
 from quorumcast.runtime.folder import add_client, make_cluster
 from quorumcast.runtime.local import LocalCluster
@@ -106,7 +107,8 @@ def test_a_process_with_few_files_serves_in_a_flood(tmp_path: Path) -> None:
                     assert replica["state"] == "ready"
                 await asyncio.wait([flood], timeout=0.1)
             assert await flood > 1000
-            assert await attack(local, "many-identities") > 300
+            places = len(local.names) * Bounds.within(256).connections
+            assert await attack(local, "many-identities", "5") > places
             assert (await local.status())["faults_left"] == 1
         assert max(work.slowest) < IN_TIME_SECONDS
         await check_unharmed(local, before)
