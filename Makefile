@@ -51,6 +51,7 @@ bench: $(dev)
 
 soak: $(dev)
 	@.venv/bin/python -m tests.soak $(ARGS)
+	@$(if $(ARGS),,QUORUMCAST_IDLE=9999 .venv/bin/python -m pytest -q -s tests/cluster/test_many.py)
 
 mutants: $(dev)
 	@.venv/bin/python -m tests.mutants $(ARGS)

@@ -23,10 +23,10 @@ from quorumcast.core.messages import Message
 from quorumcast.core.outcomes import Acknowledged, Delivery
 from quorumcast.core.records import Record
 from quorumcast.runtime.addresses import Address, Tcp, Unix
+from quorumcast.runtime.around import Outbound
 from quorumcast.runtime.bounds import Bounds
 from quorumcast.runtime.dialling import Dialling, dials
 from quorumcast.runtime.driver import Driver
-from quorumcast.runtime.link import Outbound
 from quorumcast.runtime.listening import Listening
 from quorumcast.sim.disk import Disk, new_life
 from quorumcast.sim.keys import Keyring

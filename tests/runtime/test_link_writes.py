@@ -73,6 +73,9 @@ class Desk:
     def greet(self, link: Link, transport: asyncio.Transport) -> Responder:
         return self.responder
 
+    def greeted(self, link: Link) -> None:
+        assert not link.established
+
     def up(self, link: Link) -> None:
         assert link.party == "probe-1"
 

@@ -127,7 +127,7 @@ HOSTILE: list[tuple[str, bytes]] = [
 @pytest.mark.parametrize(("what", "piece"), HOSTILE, ids=[what for what, _ in HOSTILE])
 def test_no_allocation_is_larger_than_a_frame(what: str, piece: bytes) -> None:
     """Not one that is larger than the payload, or than the references of one run's bodies."""
-    payload = b"\x01" + piece * max(1, 400_000 // len(piece))
+    payload = b"\x01" + piece * max(1, min(limits.FRAME_MESSAGES, 400_000 // len(piece)))
     tracemalloc.start()
     found: list[Message] = []
     try:
@@ -140,6 +140,15 @@ def test_no_allocation_is_larger_than_a_frame(what: str, piece: bytes) -> None:
     references = 8 * limits.RUN_POSITIONS + 64
     assert largest <= max(len(payload), references) < limits.FRAME_BYTES
     assert bool(found) == ("promise" not in what)
+
+
+def test_a_frame_has_so_many_messages_and_not_one_more() -> None:
+    asks = [AskHeads("ab", 0)] * limits.FRAME_MESSAGES
+    payload, _ = encode_payload(asks)
+    assert decode_payload(payload) == asks
+    more, _ = encode_payload([*asks, *asks[:1]])
+    with pytest.raises(ProtocolError, match="a frame has more than 4096 messages"):
+        decode_payload(more)
 
 
 def test_a_lying_run_of_large_bodies_is_refused_before_it_is_hashed() -> None:
@@ -195,8 +204,9 @@ def test_many_streams_come_back_right_from_a_full_memo() -> None:
         for i in range(3 * limits.STREAM_CACHE)
     ]
     for _ in range(2):
-        payload, _ = encode_payload([AskOpening(stream) for stream in streams])
-        assert decode_payload(payload) == [AskOpening(stream) for stream in streams]
+        for at in range(0, len(streams), limits.FRAME_MESSAGES):
+            asks = [AskOpening(stream) for stream in streams[at : at + limits.FRAME_MESSAGES]]
+            assert decode_payload(encode_payload(asks)[0]) == asks
 
 
 # -- what a turn has encoded already ---------------------------------------------------------------

@@ -11,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumcast.core.errors import AuthError, ProtocolError
-from quorumcast.core.limits import BODY_BYTES, FRAME_BYTES, USUAL_FRAME_BYTES
+from quorumcast.core.limits import (
+    BODY_BYTES,
+    FRAME_BYTES,
+    FRAME_MESSAGES,
+    USUAL_FRAME_BYTES,
+)
 from quorumcast.core.messages import AskHeads, Bodies, Message, Publish
 from quorumcast.wire import (
     HEADER_BYTES,
@@ -328,6 +333,14 @@ def test_groups_are_as_full_as_they_can_be() -> None:
     assert [len(group) for group in split(encoded, room + 3 * size - 1)] == [2, 2, 2, 1]
     assert [len(group) for group in split(encoded, room + 7 * size)] == [7]
     assert split([], 100) == []
+
+
+def test_what_is_too_much_for_one_frame_by_number_goes_out_in_several() -> None:
+    asks: list[Message] = [AskHeads("ab", number) for number in range(FRAME_MESSAGES + 1)]
+    frames = Sealer(KEY).seal_all(asks)
+    opener = Opener(KEY)
+    assert [opener.open(frame) for frame in frames] == [asks[:-1], asks[-1:]]
+    assert b"".join(Sealer(KEY).seal_pieces(asks)) == b"".join(frames)
 
 
 def test_usual_frames_are_read_at_once() -> None:

@@ -120,13 +120,17 @@ def no_quorum(
     >>> print(no_quorum("no answer", 3, ("r1", "r2"), frozenset({"r1"}), {"r2": "refused"}))
     no answer: 1 of 2 replicas is reached and 3 are needed (r2: refused); ...
     """
-    missing = [
-        f"{name}: {reasons.get(name, 'no link')}" for name in replicas if name not in reached
-    ]
-    waiting = [f"{name}: {reasons[name]}" for name in replicas if name in reached & reasons.keys()]
-    details = f" ({'; '.join(missing + waiting)})" if missing or waiting else ""
+    said = {name: reasons[name] for name in replicas if name in reached & reasons.keys()}
+    if len(said) == len(reached) >= need and len(set(said.values())) == 1:
+        (reason,) = set(said.values())
+        return NoQuorum(f"{what}: {reason} ({', '.join(said)}); try again, or allow more time")
+    missing = {name: reasons.get(name, "no link") for name in replicas if name not in reached}
+    told: dict[str, list[Party]] = {}
+    for name, reason in (*missing.items(), *said.items()):
+        told.setdefault(reason, []).append(name)
+    details = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in told.items())
     verb = "is" if len(reached) == 1 else "are"
     return NoQuorum(
         f"{what}: {len(reached)} of {len(replicas)} replicas {verb} reached and {need} are needed"
-        f"{details}; see that enough replicas run, or allow more time"
+        f"{f' ({details})' if details else ''}; see that enough replicas run, or allow more time"
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from fnmatch import fnmatchcase
 
 from quorumcast.core.ids import Party, Stream
 from quorumcast.core.messages import Subscribe
+from quorumcast.core.patterns import Patterns
 
 
 class Cursor:
@@ -30,7 +30,7 @@ class Subscription:
     def __init__(self, party: Party, message: Subscribe) -> None:
         self.party = party
         self.version = message.version
-        self.patterns = message.patterns
+        self._patterns = Patterns(message.patterns)
         self.begin = message.begin
         self.window = message.window
         self.blocks = message.blocks
@@ -41,7 +41,7 @@ class Subscription:
 
     def matches(self, stream: Stream) -> bool:
         """Whether a stream is among those asked for."""
-        return any(fnmatchcase(stream.publisher, pattern) for pattern in self.patterns)
+        return self._patterns.match(stream.publisher)
 
     def begins(self, stream: Stream, created: int) -> bool:
         """Whether a stream that this replica heard of then is followed from its first position."""

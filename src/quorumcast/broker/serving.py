@@ -15,6 +15,7 @@ from quorumcast.broker.shelf import Entry, Shelf
 from quorumcast.core.ids import Party
 from quorumcast.core.limits import (
     ANSWER_BYTES,
+    ANSWER_HEADS,
     READ_BYTES,
     READ_POSITIONS,
     READS_PER_CLIENT,
@@ -112,6 +113,7 @@ class Serving:
     def heads(self, party: Party, message: AskHeads) -> None:
         """Streams that changed after the asker's counter."""
         counter, heads, more = self._shelf.heads(message.since)
+        self._bucket.charge(party, self._context.now, len(heads) / ANSWER_HEADS)
         self._out.send(party, Heads(message.channel, counter, tuple(heads), more))
 
     def opening(self, party: Party, active: ReplicaStream, message: AskOpening) -> None:

@@ -24,6 +24,7 @@ from quorumcast.core.limits import (
     READ_BYTES,
     READ_POSITIONS,
     ROTATE_POSITIONS,
+    SUBSCRIBE_PATTERNS,
     SUBSCRIBE_STREAMS,
 )
 from quorumcast.core.messages import DIGEST_BYTES as D
@@ -96,7 +97,8 @@ class Subscriptions:
         """What a subscription costs its client: a repetition little, a new one a pass."""
         if old is not None and old.version == message.version:
             return 1.0
-        return 1.0 + len(self._shelf.entries) / SUBSCRIBE_STREAMS
+        streams, patterns = len(self._shelf.entries), len(message.patterns)
+        return 1.0 + streams / SUBSCRIBE_STREAMS + patterns / SUBSCRIBE_PATTERNS
 
     def _refusal(self, party: Party, old: Subscription | None, message: Subscribe) -> str | None:
         channel = self._context.channel

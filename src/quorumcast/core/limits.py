@@ -18,6 +18,10 @@ it, and a processor's cache does."""
 USUAL_FRAME_BYTES = 224 * 1024
 """A frame of several messages. What is longer is one message with a long body."""
 
+FRAME_MESSAGES = 4096
+"""Messages in a frame, which is handled as a whole: so many take some tens of milliseconds, and
+then it is somebody else's turn. A sender that has more to say makes more frames."""
+
 BODY_BYTES = 8 * 2**20
 """A publication's body. Half a frame, so that a body and a turn's statements fit together."""
 
@@ -147,8 +151,14 @@ need not."""
 ANSWER_BYTES = 4096
 """What an answer may have for one token; a longer one costs its asker more."""
 
+ANSWER_HEADS = 64
+"""Heads that an answer may have for one token, in the same way."""
+
 SUBSCRIBE_STREAMS = 8
 """Streams that a new subscription is compared with for one token."""
+
+SUBSCRIBE_PATTERNS = 0.5
+"""Patterns that are made ready for comparison for one token: each takes some 0.2 ms."""
 
 # -- repetition --------------------------------------------------------------------------------
 

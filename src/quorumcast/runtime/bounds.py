@@ -10,11 +10,13 @@ import msgspec
 
 from quorumcast.core.limits import CLIENTS, FRAME_BYTES, REPLICAS
 
-BACKLOG = 512
-"""Connections that the kernel holds while the loop is busy; it may accept them all at once."""
-
 _OTHER_FILES = 128
-"""Files that a process has besides its connections: storage, logs, its links to others."""
+"""Files that a process has besides its clients' connections: storage, logs, orders from its
+operator, its links to other replicas."""
+
+_STRANGERS_PART = 16
+_BACKLOG_PART = 8
+"""Of a process that may have few files, one in so many is for strangers, and for the backlog."""
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,8 +30,12 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """The longest frame that is taken in on a link."""
 
     strangers: int = 256
-    """Connections that have not proven who they are. Each has its time to do so; one more than
-    this ends the oldest, so that those who hold many keep out nobody who is quick."""
+    """Connections that have said nothing yet, and as many that have said who they are and have not
+    proven it. Each has its time to do so; one more than this ends the oldest, so that those who
+    hold many keep out nobody who is quick."""
+
+    backlog: int = 512
+    """Connections that the kernel holds while the loop is busy; it may accept them all at once."""
 
     connections: int = CLIENTS + REPLICAS
     """Connections that have: every client that may subscribe, and the replicas."""
@@ -44,6 +50,16 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
     all_unsent_bytes: int = 256 * 2**20
     """Output that all peers have not read yet; above it the one with most of it is ended."""
+
+    all_unfinished_bytes: int = 128 * 2**20
+    """Frames of clients of which the end has not come; above it one of these links is ended."""
+
+    slice_seconds: float = 0.025
+    """What a client said and came with one read may take this long to be handled. One that takes
+    longer is not read from for a while, so that others have most of the time."""
+
+    slice_rest: float = 2.0
+    """For how long it is not read from, as a multiple of that time."""
 
     handshake_seconds: float = 5.0
     """From the connection to the last proof: two round trips, and a busy machine."""
@@ -72,8 +88,14 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
         """The bounds of a process that may have so many files open.
 
         >>> Bounds.within(1_000_000).connections, Bounds.within(1024).connections
-        (10064, 128)
+        (10064, 640)
         """
         usual = cls()
-        room = files - usual.strangers - BACKLOG - _OTHER_FILES
-        return cls(connections=max(REPLICAS, min(usual.connections, room)))
+        strangers = max(1, min(usual.strangers, files // _STRANGERS_PART))
+        backlog = max(1, min(usual.backlog, files // _BACKLOG_PART))
+        room = files - 2 * strangers - backlog - min(_OTHER_FILES, files // 2)
+        return cls(
+            strangers=strangers,
+            backlog=backlog,
+            connections=max(1, min(usual.connections, room)),
+        )

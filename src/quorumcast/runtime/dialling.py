@@ -19,8 +19,9 @@ from quorumcast.auth.keys import NONCE_BYTES
 from quorumcast.auth.manifest import Manifest
 from quorumcast.core.ids import Party
 from quorumcast.runtime.addresses import Address, Tcp
+from quorumcast.runtime.around import Sink
 from quorumcast.runtime.bounds import Bounds
-from quorumcast.runtime.link import Link, Sink
+from quorumcast.runtime.link import Link
 from quorumcast.runtime.outbox import Outbox
 
 _JITTER_BYTES = 4
@@ -191,6 +192,9 @@ class Dialling:
         certificate = seen.getpeercert(binary_form=True) if seen is not None else None
         binding = binding_of(certificate or b"") if seen is not None else b""
         return Initiator(self._me, self.peer, self._entropy(NONCE_BYTES), binding)
+
+    def greeted(self, link: Link) -> None:
+        """The other end goes on with the handshake."""
 
     def up(self, link: Link) -> None:
         """The link stands."""

@@ -26,7 +26,7 @@ from quorumcast.core.ids import Party
 from quorumcast.core.machine import Machine, Ready
 from quorumcast.core.messages import ASIDE, Message
 from quorumcast.core.records import Loaded, Read, Record
-from quorumcast.runtime.link import Outbound
+from quorumcast.runtime.around import Outbound
 from quorumcast.wire.codec import Memo
 
 _EARLY_SECONDS = 0.001

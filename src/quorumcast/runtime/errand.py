@@ -16,10 +16,10 @@ from quorumcast.auth.names import OPERATOR
 from quorumcast.core.ids import Party
 from quorumcast.core.messages import ASIDE, AskReport, Message, Report
 from quorumcast.runtime.addresses import parse_address
+from quorumcast.runtime.around import Outbound
 from quorumcast.runtime.bounds import Bounds
 from quorumcast.runtime.dialling import Dialling, pinned
 from quorumcast.runtime.keyfiles import Seeds
-from quorumcast.runtime.link import Outbound
 from quorumcast.runtime.settings import ClusterFile
 from quorumcast.runtime.steward import Steward
 

@@ -5,6 +5,9 @@ the sink sends in one turn of the loop goes out in one write. Before both ends h
 they are (`auth.handshake`) nothing is handed on and nothing is sent; a peer has a limited time and
 few bytes for it, and speaks only when it is its turn.
 
+A client whose words take long to handle is not read from for a while, so that others are heard in
+time whatever it says. Replicas are always read from.
+
 A peer's fault ends its link and touches nothing else. What is good before the fault counts.
 
 Output that the peer does not read is bounded: from a client nothing more is read meanwhile, and
@@ -15,74 +18,26 @@ the next link what was lost with this one.
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol, cast
+import time
+from typing import cast
 
 from quorumcast.auth.greetings import HANDSHAKE_BYTES
 from quorumcast.auth.handshake import Initiator, Responder
 from quorumcast.core.errors import ProtocolError, QuorumcastError
 from quorumcast.core.ids import Party
 from quorumcast.core.messages import Message
+from quorumcast.runtime.around import Keeper, Sink
 from quorumcast.runtime.bounds import Bounds
+from quorumcast.runtime.inbox import Inbox
 from quorumcast.runtime.outbox import Outbox
-from quorumcast.runtime.sockets import keep_alive, read_buffer, read_spares
+from quorumcast.runtime.sockets import client_buffer, keep_alive, read_buffer, read_spares
 from quorumcast.wire.codec import Memo
 from quorumcast.wire.frames import LENGTH, Frame, Framer
 from quorumcast.wire.link import Opener, Sealer
 
-
-class Outbound(Protocol):
-    """One end of an authenticated connection, as whoever drives a machine knows it."""
-
-    party: Party
-    """Who is at the other end: proven."""
-
-    def send(self, messages: list[Message], memo: Memo | None = None) -> None:
-        """Say this; all of a turn of the loop goes out in one write."""
-        ...
-
-    def flush(self) -> None:
-        """Write what was said now, not at the end of this turn of the loop."""
-        ...
-
-    def close(self) -> None:
-        """Hand out what was sent, then end the connection."""
-        ...
-
-    def give_up(self, why: str) -> None:
-        """End the connection at once, for this fault of the party."""
-        ...
-
-
-class Sink(Protocol):
-    """Whom a link tells what happens: a driver."""
-
-    def linked(self, link: Outbound) -> None:
-        """Both ends have proven who they are."""
-        ...
-
-    def unlinked(self, link: Outbound) -> None:
-        """The connection is gone."""
-        ...
-
-    def received(self, link: Outbound, messages: list[Message]) -> None:
-        """The peer says this."""
-        ...
-
-
-class Keeper(Protocol):
-    """Where a link comes from: it listens or dials."""
-
-    def greet(self, link: Link, transport: asyncio.Transport) -> Initiator | Responder:
-        """A connection is there: the handshake to have on it."""
-        ...
-
-    def up(self, link: Link) -> None:
-        """Both ends have proven who they are; the sink hears of it after this."""
-        ...
-
-    def ended(self, link: Link) -> None:
-        """The connection is gone, or never came about; `link.error` may say why."""
-        ...
+_UNREAD = 1
+_GREEDY = 2
+"""Why nothing is read from a peer: it does not read, or what it says takes too long."""
 
 
 class Link(asyncio.BufferedProtocol):
@@ -94,15 +49,19 @@ class Link(asyncio.BufferedProtocol):
         "_early",
         "_framer",
         "_handshake",
+        "_inbox",
         "_keeper",
         "_loop",
         "_opener",
         "_out",
         "_outbox",
+        "_paused",
+        "_rest",
         "_sealer",
         "_sink",
         "_stall",
         "_stall_seen",
+        "_takes_long",
         "_to_frame",
         "_transport",
         "_written",
@@ -119,6 +78,7 @@ class Link(asyncio.BufferedProtocol):
         loop: asyncio.AbstractEventLoop,
         bounds: Bounds,
         outbox: Outbox,
+        inbox: Inbox | None = None,
     ) -> None:
         self.party: Party = ""
         self.is_replica = False
@@ -129,6 +89,8 @@ class Link(asyncio.BufferedProtocol):
         self._loop = loop
         self._bounds = bounds
         self._outbox = outbox
+        self._inbox = inbox
+        """Where unfinished frames are counted; None where the peer can only be a replica."""
         self._transport: asyncio.Transport | None = None
         self._handshake: Initiator | Responder | None = None
         self._early = b""
@@ -139,10 +101,15 @@ class Link(asyncio.BufferedProtocol):
         self._alarm: asyncio.TimerHandle | None = None
         """Ends a handshake that takes too long, later a close that does."""
         self._stall: asyncio.TimerHandle | None = None
+        self._rest: asyncio.TimerHandle | None = None
+        """Ends the time in which nothing is read from a client that takes too long."""
+        self._paused = 0
         self._written = 0
         self._stall_seen = 0
         self._to_frame = False
         """Whether the peer's next bytes are read to the frame that they belong to."""
+        self._takes_long = False
+        """Whether this client's words took too long once: then less of them is read at a time."""
 
     @property
     def established(self) -> bool:
@@ -168,7 +135,9 @@ class Link(asyncio.BufferedProtocol):
         framer = self._framer
         room = framer.room() if framer is not None else None
         self._to_frame = room is not None
-        return room if room is not None else read_buffer()
+        if room is not None:
+            return room
+        return client_buffer() if self._takes_long else read_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
         """Hand on what the peer says."""
@@ -178,13 +147,13 @@ class Link(asyncio.BufferedProtocol):
         try:
             if self._to_frame:
                 assert self._framer is not None
-                self._open_all(self._framer.filled(nbytes))
+                self._open_all(self._framer, self._framer.filled(nbytes))
                 return
             data = read_buffer()[:nbytes]
             if self._handshake is not None:
                 data = memoryview(self._greeted(self._handshake, bytes(data)))
             if data and self._framer is not None:
-                self._open_all(self._framer.feed(data))
+                self._open_all(self._framer, self._framer.feed(data))
         except ProtocolError as error:
             self._fault(error)
 
@@ -194,7 +163,7 @@ class Link(asyncio.BufferedProtocol):
         if transport is None or transport.is_closing():
             return
         if self._reads_only_if_read:
-            transport.pause_reading()
+            self._stop_reading(transport, _UNREAD)
         if self._stall is None:
             self._stall_seen = self._taken()
             self._stall = self._loop.call_later(self._bounds.stall_seconds, self._stalled)
@@ -204,20 +173,32 @@ class Link(asyncio.BufferedProtocol):
         if self._stall is not None:
             self._stall.cancel()
             self._stall = None
+        self._read_on(_UNREAD)
+
+    def _stop_reading(self, transport: asyncio.Transport, why: int) -> None:
+        if not self._paused:
+            transport.pause_reading()
+        self._paused |= why
+
+    def _read_on(self, why: int) -> None:
         transport = self._transport
-        if transport is not None and not transport.is_closing():
-            transport.resume_reading()
+        if self._paused & why and transport is not None and not transport.is_closing():
+            self._paused &= ~why
+            if not self._paused:
+                transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell those who keep and use this link."""
-        for timer in (self._alarm, self._stall):
+        for timer in (self._alarm, self._stall, self._rest):
             if timer is not None:
                 timer.cancel()
-        self._alarm = self._stall = None
+        self._alarm = self._stall = self._rest = None
         if self.error is None:
             self.error = exc
         self._out.clear()
         self._outbox.note(self, 0)
+        if self._inbox is not None:
+            self._inbox.note(self, 0)
         self._transport = None
         self._keeper.ended(self)
         if self.established:
@@ -253,6 +234,8 @@ class Link(asyncio.BufferedProtocol):
             self._establish(handshake)
         elif len(early) > end:
             raise ProtocolError("handshake: bytes before their turn")
+        else:
+            self._keeper.greeted(self)
         return early[end:]
 
     def _establish(self, handshake: Initiator | Responder) -> None:
@@ -279,9 +262,27 @@ class Link(asyncio.BufferedProtocol):
 
     # -- messages ------------------------------------------------------------------------------
 
-    def _open_all(self, frames: list[Frame]) -> None:
-        framer, opener = self._framer, self._opener
-        assert framer is not None
+    def _open_all(self, framer: Framer, frames: list[Frame]) -> None:
+        if self.is_replica:
+            self._hand_on(framer, frames)
+            return
+        if self._inbox is not None:
+            self._inbox.note(self, framer.held)
+        began = time.thread_time()  # of this thread: what other processes take is nobody's fault
+        self._hand_on(framer, frames)
+        took, bounds = time.thread_time() - began, self._bounds
+        transport = self._transport
+        if took > bounds.slice_seconds and transport is not None and not transport.is_closing():
+            self._takes_long = True
+            self._stop_reading(transport, _GREEDY)
+            self._rest = self._loop.call_later(took * bounds.slice_rest, self._rested)
+
+    def _rested(self) -> None:
+        self._rest = None
+        self._read_on(_GREEDY)
+
+    def _hand_on(self, framer: Framer, frames: list[Frame]) -> None:
+        opener = self._opener
         assert opener is not None
         messages: list[Message] = []
         try:

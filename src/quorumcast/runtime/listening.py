@@ -1,9 +1,12 @@
 """Where a replica is connected to: one socket, and the links that come in through it.
 
 Whoever connects has to prove who it is within a time. So many may be at it at once; one more ends
-the oldest of them, so that those who hold connections and say nothing keep out nobody who is
-quick. Those who have proven it are bounded too; replicas and the operator are let in always, and
-who is connected already may come anew, for then the older link goes.
+the oldest of them, so that those who hold connections keep out nobody who is quick. Who has said a
+HELLO that can lead somewhere is counted by itself: those who connect and say nothing, however many
+they are, end only each other's connections.
+
+Those who have proven it are bounded too; replicas and the operator are let in always, and who is
+connected already may come anew, for then the older link goes.
 """
 
 from __future__ import annotations
@@ -19,14 +22,22 @@ from quorumcast.auth.greetings import Verdict
 from quorumcast.auth.handshake import Credentials, Responder, binding_of
 from quorumcast.auth.keys import NONCE_BYTES
 from quorumcast.auth.names import OPERATOR
+from quorumcast.broker.rates import Bucket
 from quorumcast.core.errors import ConfigError
 from quorumcast.core.ids import Party
 from quorumcast.runtime.addresses import Address, Tcp
-from quorumcast.runtime.bounds import BACKLOG, Bounds
-from quorumcast.runtime.link import Link, Sink
+from quorumcast.runtime.around import Sink
+from quorumcast.runtime.bounds import Bounds
+from quorumcast.runtime.inbox import Inbox
+from quorumcast.runtime.link import Link
 from quorumcast.runtime.outbox import Outbox
 
 _log = logging.getLogger(__name__)
+
+_LINES = 100
+_LINES_PER_SECOND = 1.0
+"""Lines about links that end: so many at once, and so many a second. Strangers may not fill a
+disk with what is said of them."""
 
 
 class Listening:
@@ -63,8 +74,14 @@ class Listening:
         self._outbox = outbox or Outbox(self._bounds.all_unsent_bytes)
         self._tls = tls
         self._binding = binding_of(tls_certificate) if tls is not None else b""
-        self._strangers: dict[Link, None] = {}
-        """Links without a proof, the oldest first."""
+        self._inbox = Inbox(self._bounds.all_unfinished_bytes)
+        self._silent: dict[Link, None] = {}
+        """Links on which nothing was said that leads anywhere, the oldest first."""
+        self._greeted: dict[Link, None] = {}
+        """Links on which a proof is awaited, the oldest first."""
+        self._lines = Bucket(_LINES_PER_SECOND, _LINES)
+        self._untold = 0
+        """Links that ended since the last line about one."""
         self._closing: set[Link] = set()
         """Strangers that were ended, and links that were, until their connections are gone."""
         self._server: asyncio.Server | None = None
@@ -79,13 +96,17 @@ class Listening:
         try:
             if isinstance(address, Tcp):
                 self._server = await loop.create_server(
-                    self._link, address.host, address.port, ssl=self._tls, backlog=BACKLOG
+                    self._link,
+                    address.host,
+                    address.port,
+                    ssl=self._tls,
+                    backlog=self._bounds.backlog,
                 )
                 port: int = self._server.sockets[0].getsockname()[1]
                 self.address = address._replace(port=port)
             else:
                 self._server = await loop.create_unix_server(
-                    self._link, address.path, ssl=self._tls, backlog=BACKLOG
+                    self._link, address.path, ssl=self._tls, backlog=self._bounds.backlog
                 )
                 self._file = _file_of(address.path)
         except OSError as error:
@@ -101,7 +122,7 @@ class Listening:
             self._server.close()
             self._server = None
             self._unlink()
-        for link in list(self._strangers):
+        for link in (*self._silent, *self._greeted):
             link.abort()
         for link in list(self.links):
             link.close()
@@ -115,18 +136,34 @@ class Listening:
     # -- links ---------------------------------------------------------------------------------
 
     def _link(self) -> Link:
-        return Link(self, self._sink, loop=self._loop, bounds=self._bounds, outbox=self._outbox)
+        return Link(
+            self,
+            self._sink,
+            loop=self._loop,
+            bounds=self._bounds,
+            outbox=self._outbox,
+            inbox=self._inbox,
+        )
 
     def greet(self, link: Link, transport: asyncio.Transport) -> Responder:
         """Somebody connected."""
-        if len(self._strangers) >= self._bounds.strangers:
-            oldest = next(iter(self._strangers))
-            del self._strangers[oldest]
-            self._closing.add(oldest)
-            oldest.give_up("others want to come in")
-        self._strangers[link] = None
+        self._add(self._silent, link)
         self._empty.clear()
         return Responder(self._me, self._entropy(NONCE_BYTES), self._judge, self._binding)
+
+    def greeted(self, link: Link) -> None:
+        """A stranger says who it is, and is asked to prove it."""
+        if link in self._silent:
+            del self._silent[link]
+            self._add(self._greeted, link)
+
+    def _add(self, links: dict[Link, None], link: Link) -> None:
+        if len(links) >= self._bounds.strangers:
+            oldest = next(iter(links))
+            del links[oldest]
+            self._closing.add(oldest)
+            oldest.give_up("others want to come in")
+        links[link] = None
 
     def _judge(self, party: Party, is_replica: bool) -> Verdict:
         if self._revoked(party):
@@ -139,24 +176,34 @@ class Listening:
 
     def up(self, link: Link) -> None:
         """Somebody has proven who it is."""
-        self._strangers.pop(link, None)
+        self._greeted.pop(link, None)
         self._closing.discard(link)
         self.links.add(link)
 
     def ended(self, link: Link) -> None:
         """A connection is gone."""
-        self._strangers.pop(link, None)
+        self._silent.pop(link, None)
+        self._greeted.pop(link, None)
         self._closing.discard(link)
         self.links.discard(link)
         if link.error is not None:
-            _log.info("%s: a link ends: %s", self._me.name, link.error)
-        if not (self.links or self._strangers or self._closing):
+            self._tell(link.error)
+        if not (self.links or self.strangers or self._closing):
             self._empty.set()
+
+    def _tell(self, error: Exception) -> None:
+        """Write why a link ended, unless much was written lately."""
+        if not self._lines.take("", self._loop.time()):
+            self._untold += 1
+            return
+        others = f" ({self._untold} others since the last line)" if self._untold else ""
+        _log.info("%s: a link ends: %s%s", self._me.name, error, others)
+        self._untold = 0
 
     @property
     def strangers(self) -> int:
         """How many are connected and have not proven who they are."""
-        return len(self._strangers)
+        return len(self._silent) + len(self._greeted)
 
     def _unlink(self) -> None:
         """Remove the socket's file, if it still is ours."""

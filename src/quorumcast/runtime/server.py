@@ -261,6 +261,10 @@ def raise_file_limit() -> int:
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return wanted
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    while wanted > soft:  # some systems take less than they say
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            break
+        except (OSError, ValueError):
+            wanted //= 2
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -15,6 +15,9 @@ _READ_BYTES = 256 * 1024
 """What is read at once. One buffer serves all links of a thread: what was read is cut into frames
 before anything else is read. A private one would cost an idle link as much as all the rest."""
 
+CLIENT_READ_BYTES = 64 * 1024
+"""What is read at once from a client: so many small messages are handled before others' are."""
+
 _threads = local()
 
 
@@ -42,6 +45,19 @@ def read_buffer() -> memoryview:
     except AttributeError:
         _threads.buffer = memoryview(bytearray(_READ_BYTES))
         return _threads.buffer
+
+
+def client_buffer() -> memoryview:
+    """The front part of the same buffer, for what comes from a client.
+
+    >>> client_buffer().obj is read_buffer().obj, len(client_buffer())
+    (True, 65536)
+    """
+    try:
+        return _threads.front
+    except AttributeError:
+        _threads.front = read_buffer()[:CLIENT_READ_BYTES]
+        return _threads.front
 
 
 def keep_alive(transport: asyncio.Transport) -> None:

@@ -25,8 +25,8 @@ from quorumcast.auth.names import OPERATOR
 from quorumcast.core.errors import AuthError, QuorumcastError
 from quorumcast.core.ids import Party
 from quorumcast.core.messages import AskReport, CharterAt, CharterIs, Message, Report
+from quorumcast.runtime.around import Outbound
 from quorumcast.runtime.charter import Charter, announced, unpack
-from quorumcast.runtime.link import Outbound
 
 BAN_SECONDS = 60.0
 """How long no charter is taken from a party that handed on a false one."""

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar
 
 from quorumcast.core.errors import ProtocolError
+from quorumcast.core.limits import FRAME_MESSAGES
 from quorumcast.core.messages import Message
 from quorumcast.wire.primitives import Reader, cut_short
 
@@ -144,7 +145,9 @@ def decode_payload(
     reader = Reader(payload, at, detached)
     messages: list[Message] = []
     try:
-        while at < size:
+        for _ in range(FRAME_MESSAGES):
+            if at >= size:
+                break
             decode = _decoders[payload[at]]
             if decode is None:
                 raise ProtocolError(f"a message of unknown kind {payload[at]}")
@@ -155,6 +158,8 @@ def decode_payload(
         cut_short()
     if at > size:
         cut_short()
+    if at < size:
+        raise ProtocolError(f"a frame has more than {FRAME_MESSAGES} messages")
     if reader.detached_at != len(detached):
         raise ProtocolError("bytes behind the last detached body")
     return messages

@@ -153,6 +153,18 @@ class Framer:
             self._spares.give(self._used)
         self._used = None
 
+    @property
+    def held(self) -> int:
+        """How many bytes the unfinished frame takes.
+
+        >>> framer = Framer()
+        >>> framer.feed((100_000).to_bytes(4, "big") + bytes(40_000))
+        []
+        >>> framer.held
+        100004
+        """
+        return len(self._buffer) if self._buffer is not None else 0
+
     # -- long frames ---------------------------------------------------------------------------
 
     def room(self) -> memoryview | None:

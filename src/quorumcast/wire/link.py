@@ -16,7 +16,7 @@ from struct import Struct
 
 from quorumcast.auth.tags import check_tag, tag
 from quorumcast.core.errors import AuthError, ProtocolError
-from quorumcast.core.limits import FRAME_BYTES, USUAL_FRAME_BYTES
+from quorumcast.core.limits import FRAME_BYTES, FRAME_MESSAGES, USUAL_FRAME_BYTES
 from quorumcast.core.messages import Message
 from quorumcast.wire.codec import VERSION_BYTE, Encoded, Memo, decode_payload, encode_message
 from quorumcast.wire.frames import HEADER, HEADER_BYTES, LENGTH, Frame
@@ -34,8 +34,8 @@ _PAYLOAD_LENGTH_AT = HEADER_BYTES - 4
 def split(messages: Iterable[Encoded], limit: int) -> list[list[Encoded]]:
     """Encoded messages in groups, in order, each of which fits a frame of `limit` bytes.
 
-    A message that is larger than a usual frame has one for itself; one that is larger than a frame
-    is our own bug: whoever makes runs bounds them.
+    A frame has room for `FRAME_MESSAGES`, too. A message that is larger than a usual frame has one
+    for itself; one that is larger than a frame is our own bug: whoever makes runs bounds them.
 
     >>> from quorumcast.core.messages import AskHeads
     >>> encoded = [encode_message(AskHeads("alerts", since)) for since in range(5)]
@@ -50,7 +50,7 @@ def split(messages: Iterable[Encoded], limit: int) -> list[list[Encoded]]:
     for encoded in messages:
         message, data, detached = encoded
         size = len(data) + sum(map(len, detached)) if detached else len(data)
-        if size > left:
+        if size > left or len(group) == FRAME_MESSAGES:
             assert size <= most, f"{type(message).__name__} of {size} bytes, a frame takes {most}"
             group = []
             groups.append(group)
