@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from quorumcast.client import session
 from quorumcast.core.evidence import Weight
 from quorumcast.core.limits import MESSAGE_BYTES
 from quorumcast.core.machine import Ready
@@ -21,7 +22,7 @@ from quorumcast.core.messages import (
 from quorumcast.core.outcomes import Acknowledged, Refused
 from tests.broadcast.cast import said
 from tests.client.bench import ALL, Writer
-from tests.scenarios.story import CHANNEL
+from tests.scenarios.story import CHANNEL, Story
 
 
 def sent(ready: Ready, to: str) -> str:
@@ -277,3 +278,42 @@ def test_only_what_was_published_is_served() -> None:
     assert not writer.say("r4", AskBodies(story.stream, 1, b"")).messages
     ready = writer.say("r4", story.ask_bodies("ABC"))
     assert said(ready, Bodies, "r4") == [story.bodies("AB")]
+
+
+# -- a replica that is a little behind ----------------------------------------------------------
+
+
+def behind(text: str, *, signed: bool = False) -> tuple[Writer, Story]:
+    """Three replicas confirm; r4 took the first publication and has no credit for more."""
+    writer = Writer(signed=signed)
+    writer.greet()
+    story = writer.story(writer.publish(text))
+    writer.accept(story, "r1 r2 r3")
+    writer.accept(story, "r4", credit=1)
+    writer.say("r4", story.held_up_to(text[:1]))
+    writer.say("r1 r2 r3", story.held_up_to(text), story.confirmed(text))
+    return writer, story
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_who_is_a_little_behind_is_sent_what_others_confirmed(signed: bool) -> None:
+    writer, story = behind("ABC", signed=signed)
+    ready = writer.say("r4", Credit(story.stream, 10))
+    assert said(ready, Publish, "r4") == [story.publish("BC", first=2)]
+    writer.publish("D")
+    writer.say("r4", story.held_up_to("ABCD"))
+    assert not said(writer.say("r4", Credit(story.stream, 20)), Publish, "r4")
+
+
+def test_what_a_replica_holds_below_the_confirmed_position_counts() -> None:
+    writer, story = behind("ABC")
+    writer.say("r4", story.held_up_to("AB"))
+    ready = writer.say("r4", Credit(story.stream, 10))
+    assert said(ready, Publish, "r4") == [story.publish("C", first=3)]
+
+
+def test_who_is_far_behind_fetches_it_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "TAIL_BYTES", 2)
+    writer, story = behind("ABCDEF")
+    assert not sent(writer.say("r4", Credit(story.stream, 10)), "r4")
+    assert sent(writer.publish("G"), "r4") == "G"

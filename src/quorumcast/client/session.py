@@ -26,6 +26,7 @@ from quorumcast.core.limits import (
     READ_POSITIONS,
     REPEAT_MOST_SECONDS,
     REPEAT_SECONDS,
+    TAIL_BYTES,
 )
 from quorumcast.core.machine import Out
 from quorumcast.core.messages import DIGEST_BYTES as D
@@ -92,6 +93,10 @@ class Session:
         self.path = Path(Position(0, self._digester.origin))
         self._bodies: deque[bytes] = deque()
         self._signatures: deque[bytes] = deque()
+        self._tail: deque[tuple[bytes, bytes]] = deque()
+        """Confirmed publications right below those, each with its signature, that a replica with a
+        link does not hold yet."""
+        self._tail_bytes = 0
         self.copies = {replica: Copy() for replica in cluster.replicas}
         self._held = Cover()
         self._confirmed = Cover()
@@ -160,8 +165,10 @@ class Session:
     def pump(self, live: dict[Party, None]) -> None:
         """Send to every replica what it has credit for and was not sent yet."""
         made: dict[tuple[int, int], list[Publish]] = {}
+        base = self.path.base.seq
         for replica, copy in self.copies.items():
-            first = max(copy.sent, self.confirmed) + 1
+            there = copy.sent >= base - len(self._tail)
+            first = copy.sent + 1 if there else max(copy.sent, base) + 1
             last = min(copy.credit, self.end)
             if replica not in live or last < first:
                 continue
@@ -173,8 +180,7 @@ class Session:
 
     def _runs(self, first: int, last: int) -> list[Publish]:
         """Publications of at most a chunk's bytes each."""
-        start = first - self.path.base.seq - 1
-        bodies = [self._bodies[index] for index in range(start, start + last + 1 - first)]
+        bodies = [self._body(position) for position in range(first, last + 1)]
         return [
             self._publish(first + at, bodies[at:to]) for at, to in portions(bodies, MESSAGE_BYTES)
         ]
@@ -182,11 +188,18 @@ class Session:
     def _publish(self, first: int, bodies: list[bytes]) -> Publish:
         return Publish(self.stream, first, tuple(bodies), self._signed(first, len(bodies)))
 
+    def _body(self, position: int) -> bytes:
+        index = position - self.path.base.seq - 1
+        return self._bodies[index] if index >= 0 else self._tail[index][0]
+
     def _signed(self, first: int, count: int) -> bytes:
         if not self._channel.signed:
             return b""
-        base = self.path.base.seq
-        return b"".join(self._signatures[first - base - 1 + index] for index in range(count))
+        start = first - self.path.base.seq - 1
+        return b"".join(
+            self._signatures[index] if index >= 0 else self._tail[index][1]
+            for index in range(start, start + count)
+        )
 
     def repeat(self, live: dict[Party, None]) -> float | None:
         """Send again what Q replicas have not acknowledged; returns how long to wait then."""
@@ -264,14 +277,13 @@ class Session:
 
     def held(self, replica: Party, message: HeldUpTo) -> None:
         """A replica holds everything up to here, if the chain digest is ours."""
-        if message.position <= self.path.base.seq:
+        known = message.position <= self.path.base.seq
+        if not known and self._foreign(replica, message):
             return
-        if self._foreign(replica, message):
+        self._has(replica, message.position)
+        if known:
             return
         self._held.state(self.path, replica, Position(message.position, message.chain))
-        copy = self.copies[replica]
-        copy.held = max(copy.held, message.position)
-        copy.sent = max(copy.sent, copy.held)
         upto = self._held.by(self._quorum.votes)
         if upto > self.acknowledged:
             first, self.acknowledged = self.acknowledged + 1, upto
@@ -282,14 +294,15 @@ class Session:
 
     def confirm(self, replica: Party, message: ConfirmedUpTo) -> None:
         """A replica confirmed everything up to here, if the chain digest is ours."""
-        if message.position <= self.path.base.seq:
+        known = message.position <= self.path.base.seq
+        if not known and self._foreign(replica, message):
             return
-        if self._foreign(replica, message):
+        self._has(replica, message.position)
+        if known:
             return
         statement = Position(message.position, message.chain)
         self._confirmed.state(self.path, replica, statement)
         self._held.cover(replica, message.position)
-        self.copies[replica].held = max(self.copies[replica].held, message.position)
         upto = self._confirmed.by(self._quorum.one_correct)
         if upto > self.confirmed:
             first, self.confirmed = self.confirmed + 1, upto
@@ -297,15 +310,33 @@ class Session:
             self._report(first, upto, self._confirmed, confirmed=True)
             self._release(upto)
 
+    def _has(self, replica: Party, position: int) -> None:
+        """A replica need not be sent anything up to here: it says so itself."""
+        copy = self.copies[replica]
+        copy.held = max(copy.held, position)
+        copy.sent = max(copy.sent, copy.held)
+        self._shorten()
+
     def _release(self, upto: int) -> None:
-        """Nobody will ask for these bodies any more."""
+        """Others have these bodies for whoever asks; who is a little behind is still sent them."""
         for _ in range(upto - self.path.base.seq):
-            self._bodies.popleft()
-            if self._signatures:
-                self._signatures.popleft()
+            body = self._bodies.popleft()
+            self._tail.append((body, self._signatures.popleft() if self._signatures else b""))
+            self._tail_bytes += len(body)
         self.path.trim(upto)
+        self._shorten()
         if self._journal:
             self._out.record(SessionConfirmed(self.stream, *self.path.base))
+
+    def _shorten(self) -> None:
+        """Keep of the tail what a replica with a link lacks, and not too much."""
+        tail = self._tail
+        if not tail:
+            return
+        behind = [copy.held for copy in self.copies.values() if copy.answered]
+        lacking = self.path.base.seq - min(behind, default=self.path.base.seq)
+        while tail and (len(tail) > lacking or self._tail_bytes > TAIL_BYTES):
+            self._tail_bytes -= len(tail.popleft()[0])
 
     def _foreign(self, replica: Party, message: HeldUpTo | ConfirmedUpTo) -> bool:
         """Whether a replica speaks of what this publisher never sent: then it lies."""

@@ -202,6 +202,10 @@ CANDIDATE_STREAMS = 256
 ROTATE_POSITIONS = 64
 """Consecutive positions whose bodies come from the same f+1 replicas."""
 
+TAIL_BYTES = 16 * 2**20
+"""Bodies that a session keeps after they are confirmed, for a replica that is a little behind: to
+send them is cheaper for all than to have them fetched from others."""
+
 OPEN_BACKOFF_SECONDS = 1.0
 """Between two sessions that a publisher opens because of one replica; doubles."""
 
