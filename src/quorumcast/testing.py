@@ -24,7 +24,8 @@ import pytest
 from quorumcast.runtime.folder import add_client, make_cluster
 from quorumcast.runtime.local import LocalCluster
 
-_PORTS = 45_000
+_PORTS = 15_000
+"""Below those that systems give to whoever connects: a replica that comes back finds its own."""
 _WORKERS = 1_000
 """Processes of one test run look for ports in places of their own."""
 

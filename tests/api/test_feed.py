@@ -242,6 +242,14 @@ def test_gaps_can_be_skipped() -> None:
     assert bench.read() == "b"
 
 
+def test_what_was_gone_before_is_passed_over() -> None:
+    bench = Bench()
+    bench.feed.gap(outcomes.Gap(ONE, 1, 9, ended=False, before=True))
+    assert bench.at() == Next(10)
+    bench.deliver(single("b"), first=10)
+    assert bench.read() == "b"
+
+
 def test_what_waits_can_be_read_after_the_end() -> None:
     bench = Bench()
     bench.deliver(single("a"))

@@ -176,3 +176,46 @@ def test_crash_channel_needs_no_chain_at_a_gap() -> None:
     assert gaps(reader) == [(1, 4, False)]
     reader.say("r1 r2", story.held("EF", first=5), story.bodies("EF", first=5))
     assert reader.read() == "EF"
+
+
+# -- what was gone before ------------------------------------------------------------------------
+
+
+def test_from_the_earliest_what_was_gone_before_is_no_loss() -> None:
+    reader = Reader(listed=False)
+    reader.link(ALL)
+    story = reader.story()
+    reader.lists(ALL, story.head(5, confirmed=3, floor=3), counter=1)
+    reader.say(ALL, story.floor("ABC"), story.confirmed("ABC"))
+    reader.deliver(story, "DE", first=4)
+    (gap,) = reader.told(Gap)
+    assert (gap.first, gap.last, gap.before) == (1, 3, True)
+    assert reader.read() == "DE"
+
+
+def test_what_goes_after_the_subscription_began_is_a_loss() -> None:
+    reader = Reader(listed=False)
+    reader.link(ALL)
+    story = reader.story()
+    reader.lists(ALL, story.head(5, confirmed=3, floor=2), counter=1)
+    reader.say(ALL, story.floor("ABC"), story.confirmed("ABC"))
+    (gap,) = reader.told(Gap)
+    assert (gap.first, gap.last, gap.before) == (1, 3, False)
+
+
+def test_floors_of_later_listings_do_not_count() -> None:
+    reader = Reader()  # all replicas listed nothing
+    story = reader.story()
+    reader.lists(ALL, story.head(5, confirmed=3, floor=3), counter=1)
+    reader.say(ALL, story.floor("ABC"), story.confirmed("ABC"))
+    assert [gap.before for gap in reader.told(Gap)] == [False]
+
+
+def test_floors_of_two_replicas_say_nothing_of_what_was_gone() -> None:
+    reader = Reader(listed=False)
+    reader.link(ALL)
+    story = reader.story()
+    reader.lists("r3 r4", story.head(5, confirmed=3, floor=3), counter=1)
+    reader.lists("r1 r2", story.head(5, confirmed=3), counter=1)
+    reader.say("r2 r3 r4", story.floor("ABC"), story.confirmed("ABC"))
+    assert [gap.before for gap in reader.told(Gap)] == [False]

@@ -21,6 +21,7 @@ from quorumcast.runtime.changing import add_channel, revoke, sign_again
 from quorumcast.runtime.errand import ask_reports
 from quorumcast.runtime.folder import add_client, host_folder, make_cluster
 from quorumcast.runtime.local import LocalCluster, NotReady
+from quorumcast.runtime.places import free_addresses
 from quorumcast.runtime.settings import load_cluster
 from quorumcast.runtime.spreading import spread
 from tests.cluster.fire import TIMEOUT_SECONDS, client, port, running
@@ -197,9 +198,8 @@ async def two_hosts(
     tmp_path: Path,
 ) -> AsyncIterator[tuple[Path, tuple[LocalCluster, LocalCluster]]]:
     """The operator's folder, and two hosts' folders with two replicas each, up."""
-    first = port()
-    places = [("127.0.0.1", 0), ("127.0.0.1", 1), ("localhost", 2), ("localhost", 3)]
-    addresses = [f"tcp://{host}:{first + number}" for host, number in places]
+    one, two, *there = free_addresses(4, port())
+    addresses = [one, two, *(each.replace("127.0.0.1", "localhost") for each in there)]
     operator = tmp_path / "operator"
     make_cluster(operator, addresses=addresses, spread=True)
     for number, address in enumerate((addresses[0], addresses[2])):
@@ -278,7 +278,7 @@ def test_status_asks_other_hosts_in_the_operators_name(tmp_path: Path) -> None:
             found = json.loads(await shell(operator, "status", "--json"))
             assert [each["state"] for each in found["replicas"]][2:] == ["unreachable"] * 2
             assert found["faults_left"] == -1
-            assert "1 too many are gone" in await shell(operator, "status")
+            assert "1 too many are away" in await shell(operator, "status")
             # Another operator's key opens nothing.
             make_cluster(tmp_path / "other", first_port=port() + 8)
             cluster, other = load_cluster(operator), LocalCluster(tmp_path / "other")

@@ -20,7 +20,7 @@ from quorumcast.runtime.changing import add_channel, revoke
 from quorumcast.runtime.folder import add_client, make_cluster
 from quorumcast.runtime.keyfiles import load_client
 from quorumcast.runtime.local import LocalCluster
-from tests.cli.test_talking import Shell
+from tests.cli.shell import Shell
 from tests.cluster.fire import client, payloads, port, read
 from tests.runtime.kit import Stranger
 

@@ -9,7 +9,7 @@ import pytest
 
 from quorumcast.core import records
 from quorumcast.core.ids import Lane, Stream
-from quorumcast.core.messages import Held, Message, Publish, ReadyUpTo
+from quorumcast.core.messages import AskReport, Held, Message, Publish, ReadyUpTo
 from quorumcast.core.outcomes import Delivery
 from tests.wire.vectors import VECTORS
 
@@ -21,7 +21,7 @@ TYPES = [*get_args(Message), *get_args(records.Record)]
 def test_what_was_said_cannot_be_changed(type_: type[Any]) -> None:
     assert issubclass(type_, msgspec.Struct)
     assert type_.__struct_config__.frozen
-    assert len(type_.__struct_fields__) > 0
+    assert type_.__struct_fields__ or type_ is AskReport
 
 
 def test_no_message_names_its_sender() -> None:

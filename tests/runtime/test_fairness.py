@@ -98,14 +98,17 @@ def test_unfinished_frames_of_all_clients_are_bounded() -> None:
     run(work)
 
 
+class Ends:
+    """A link that may be given up."""
+
+    def __init__(self) -> None:
+        self.why = ""
+
+    def give_up(self, why: str) -> None:
+        self.why = why
+
+
 def test_whole_frames_are_held_for_nobody() -> None:
-    class Ends:
-        def __init__(self) -> None:
-            self.why = ""
-
-        def give_up(self, why: str) -> None:
-            self.why = why
-
     inbox = Inbox(100)
     links = [Ends() for _ in range(3)]
     inbox.note(links[0], 10)
@@ -117,6 +120,19 @@ def test_whole_frames_are_held_for_nobody() -> None:
     assert [bool(link.why) for link in links] == [False, False, True]
     inbox.note(links[2], 0)
     assert inbox.total == 15
+
+
+def test_when_a_flood_of_half_frames_is_over_it_is_told_once() -> None:
+    told: list[int] = []
+    inbox = Inbox(100)
+    inbox.on_relief = lambda: told.append(inbox.total)
+    links = [Ends() for _ in range(3)]
+    for link, size in zip(links, (30, 30, 5), strict=True):
+        inbox.note(link, size)
+    assert told == []
+    for link in links:
+        inbox.note(link, 0)
+    assert told == [5]
 
 
 @pytest.mark.parametrize(("name", "is_paused"), [("probe-1", True), ("r2", False)])

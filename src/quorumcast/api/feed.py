@@ -142,7 +142,7 @@ class Feed:
         """Publications that no replica has any more."""
         if self.error is not None:
             return
-        if self.policy.fail_on_gap:
+        if self.policy.fail_on_gap and not gap.before:
             self._queue.append(Gap(gap.stream, gap.first, gap.last, ended=gap.ended))
             self._wake()
         else:

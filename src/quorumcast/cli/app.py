@@ -90,7 +90,10 @@ COMMANDS = {
         "Run the replicas of a cluster on this host; make the cluster first where there is none.",
     ),
     "down": Source(_running, "Stop the replicas of a cluster that run on this host."),
-    "status": Source(_running, "What the replicas of this host say of themselves."),
+    "status": Source(
+        _running,
+        "What the replicas say of themselves; those of other hosts say it to the operator alone.",
+    ),
     "start": Source(_running, "Start one replica of this host again, in the background."),
     "stop": Source(_running, "Stop one replica of this host."),
     "replica": Source(

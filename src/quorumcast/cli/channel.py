@@ -189,6 +189,7 @@ def channel_sign(*, cluster: Where = None, json: Json = False) -> None:
 def spread_json(known: Spread) -> dict[str, Any]:
     """Which replicas have a change, for `--json`.
 
+    >>> from quorumcast.runtime.spreading import Spread
     >>> spread_json(Spread(4, 4, 0, 0, ()))["replicas_here"]
     {'have_it': 4, 'of': 4}
     """

@@ -108,14 +108,19 @@ class Anchor:
         self._words.clear()
         note = None
         if gap > follower.delivered:
-            note = Gap(follower.stream, follower.delivered + 1, gap, ended=False)
+            note = self._note(gap, ended=False)
         follower.resume(base, note)
 
     def _end(self, gap: int) -> None:
         """What is above the last confirmed position went by age: the stream ends there."""
         follower = self._follower
         base = Position(follower.delivered, follower.digester.origin)
-        follower.resume(base, Gap(follower.stream, follower.delivered + 1, gap, ended=True))
+        follower.resume(base, self._note(gap, ended=True))
+
+    def _note(self, gap: int, *, ended: bool) -> Gap:
+        stream, first = self._follower.stream, self._follower.delivered + 1
+        before = first == 1 and self._follower.reading.gone_at_first(stream, gap)
+        return Gap(stream, first, gap, ended, before)
 
     # -- asking --------------------------------------------------------------------------------
 

@@ -239,6 +239,8 @@ class Subscriber:
         desk.since = max(desk.since, message.counter)
         for head in message.heads:
             if head.stream.channel == message.channel and subscription.matches(head.stream):
+                if subscription.start == "earliest":
+                    subscription.reading.first_listed(replica, head)
                 if subscription.fixed:
                     self._listed(subscription, replica, head)
                 else:
@@ -248,6 +250,7 @@ class Subscriber:
             return
         if not desk.complete:
             desk.complete = True
+            subscription.reading.first_listing_ends(replica)
             if not subscription.fixed:
                 self._fix(subscription)
             elif desk.subscribed < subscription.reading.version:

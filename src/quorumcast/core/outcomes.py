@@ -34,7 +34,8 @@ class Delivery(msgspec.Struct, frozen=True):
 class Gap(msgspec.Struct, frozen=True):
     """Positions that no replica can serve any more; reading goes on after `last`.
 
-    With `ended`, nothing of this stream can be read after it.
+    With `ended`, nothing of this stream can be read after it. With `before`, they were gone when a
+    subscription to all that is retained began: it never asked for them.
 
     >>> Gap(Stream("c", "p", bytes(32), Lane.NORMAL), 1, 9, False).last
     9
@@ -44,6 +45,7 @@ class Gap(msgspec.Struct, frozen=True):
     first: int
     last: int
     ended: bool
+    before: bool = False
 
 
 class SubscriptionRefused(msgspec.Struct, frozen=True):

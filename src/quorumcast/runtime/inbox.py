@@ -8,6 +8,7 @@ who sends short frames, or all of a long one, is not in the way of others.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -27,10 +28,13 @@ class Inbox:
     0
     """
 
-    __slots__ = ("_held", "_limit", "total")
+    __slots__ = ("_held", "_limit", "_was_much", "on_relief", "total")
 
     def __init__(self, limit: int) -> None:
+        self.on_relief: Callable[[], object] = lambda: None
+        """Called when there is little again after there was much."""
         self._limit = limit
+        self._was_much = False
         self._held: dict[Holder, int] = {}
         """The link whose frame is unfinished for longest first."""
         self.total = 0
@@ -47,6 +51,11 @@ class Inbox:
             del self._held[link]
         while self.total > self._limit:
             self._make_room()
+        if self.total > self._limit // 2:
+            self._was_much = True
+        elif self._was_much and self.total < self._limit // 8:
+            self._was_much = False
+            self.on_relief()
 
     def _make_room(self) -> None:
         part = self.total / len(self._held)

@@ -30,7 +30,11 @@ from quorumcast.runtime.around import Sink
 from quorumcast.runtime.bounds import Bounds
 from quorumcast.runtime.inbox import Inbox
 from quorumcast.runtime.link import Link
+from quorumcast.runtime.memory import give_back_memory
 from quorumcast.runtime.outbox import Outbox
+
+_RELIEF_SECONDS = 1.0
+"""How long after a flood of half frames its memory is given back: the links end meanwhile."""
 
 _log = logging.getLogger(__name__)
 
@@ -75,6 +79,7 @@ class Listening:
         self._tls = tls
         self._binding = binding_of(tls_certificate) if tls is not None else b""
         self._inbox = Inbox(self._bounds.all_unfinished_bytes)
+        self._inbox.on_relief = lambda: loop.call_later(_RELIEF_SECONDS, give_back_memory)
         self._silent: dict[Link, None] = {}
         """Links on which nothing was said that leads anywhere, the oldest first."""
         self._greeted: dict[Link, None] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """The names of glibc's settings in `mallopt`."""
@@ -28,11 +29,30 @@ def keep_memory() -> bool:
     >>> keep_memory() in (True, False)
     True
     """
-    if not sys.platform.startswith("linux"):
-        return False
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (OSError, AttributeError):  # another C library
+    mallopt = _of_glibc("mallopt")
+    if mallopt is None:
         return False
     settings = ((_MMAP_THRESHOLD, PIECE_BYTES), (_TRIM_THRESHOLD, KEPT_BYTES))
     return {mallopt(name, size) for name, size in settings} == {1}
+
+
+def give_back_memory() -> bool:
+    """Hand what is free back to the system: after a time of unusual need; returns whether it can.
+
+    >>> give_back_memory() in (True, False)
+    True
+    """
+    trim = _of_glibc("malloc_trim")
+    if trim is None:
+        return False
+    trim(KEPT_BYTES)
+    return True
+
+
+def _of_glibc(name: str) -> Callable[..., int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        return getattr(ctypes.CDLL(None), name)
+    except (OSError, AttributeError):  # another C library
+        return None
