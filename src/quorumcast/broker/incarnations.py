@@ -34,6 +34,11 @@ class Incarnations:
         """This replica's present life."""
         return self._valid[-1][0]
 
+    @property
+    def born(self) -> float:
+        """When that life began; 0 for the one that every replica is born with."""
+        return self._valid[-1][1]
+
     def hello(self) -> Hello:
         """What this replica shows of itself and reports of others."""
         return Hello(self.current, tuple(self._seen))

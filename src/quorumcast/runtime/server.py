@@ -19,7 +19,7 @@ from quorumcast.auth.handshake import Credentials
 from quorumcast.broker.replica import Replica
 from quorumcast.core.errors import ConfigError, QuorumcastError
 from quorumcast.core.evidence import Evidence
-from quorumcast.core.ids import Party
+from quorumcast.core.ids import Incarnation, Party
 from quorumcast.runtime.addresses import parse_address
 from quorumcast.runtime.bounds import Bounds
 from quorumcast.runtime.changing import adopt
@@ -48,6 +48,9 @@ WRITING_SECONDS = 0.1
 """Between two attempts to write `cluster.toml` while another process of this host is at it."""
 
 WRITING_ATTEMPTS = 50
+
+LIFE_SECONDS = 86_400.0
+"""How long an incarnation lasts; then the replica draws another one."""
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +82,7 @@ class Server:
         self._control: Control | None = None
         self._steward: Steward | None = None
         self._writing: asyncio.TimerHandle | None = None
+        self._rotating: asyncio.TimerHandle | None = None
         self.over = asyncio.Event()
         """Set when somebody asked it to stop, or the machine failed."""
 
@@ -115,6 +119,22 @@ class Server:
         self._control = Control(control_path(manifest.cluster_id, self.name), self._order)
         await self._control.start()
         self._watch = loop.create_task(self._until_it_fails(driver))
+        self._rotate_later(self._replica.incarnations.born or self._began)
+
+    def _rotate_later(self, since: float) -> None:
+        """A life lasts a day, counted from this start for the one that a replica was born with."""
+        wait = max(0.0, since + LIFE_SECONDS - time.time())
+        self._rotating = asyncio.get_running_loop().call_later(wait, self._rotate)
+
+    def _rotate(self) -> None:
+        """Begin a new life; what was said in the old one stays valid."""
+        assert self._driver is not None
+        now = time.time()
+        if self._driver.failure is None:
+            counter = max(self._replica.incarnations.current.counter + 1, int(now * 1000))
+            nonce = int.from_bytes(os.urandom(8), "big")
+            self._driver.call(self._replica.renew, Incarnation(counter, nonce))
+        self._rotate_later(now)
 
     async def _listen(self, loop: asyncio.AbstractEventLoop, driver: Driver) -> None:
         tls, shown = self._tls_of_mine()
@@ -167,8 +187,9 @@ class Server:
 
     async def stop(self) -> None:
         """Finish the turn, hand out what was said, close the journal: nothing is lost."""
-        if self._writing is not None:
-            self._writing.cancel()
+        for timer in (self._writing, self._rotating):
+            if timer is not None:
+                timer.cancel()
         if self._driver is not None:
             self._driver.stop()
         for dialling in self._dialled:
