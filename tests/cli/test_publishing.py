@@ -17,6 +17,7 @@ from quorumcast.core.limits import BODY_BYTES
 from quorumcast.events.schema import Schema
 from quorumcast.runtime.folder import add_client, make_cluster
 from tests.cli.shell import QUORUMCAST, Shell, refused_at_once
+from tests.cluster.fire import port
 
 # -- where events come from ------------------------------------------------------------------------
 
@@ -298,7 +299,6 @@ def test_two_replicas_less_and_publishing_says_so(shell: Shell) -> None:
 def test_who_may_not_publish_is_told_at_once_though_more_input_may_come(shell: Shell) -> None:
     identity = add_client(shell.folder, "outsider")[0]
     shell("channel", "add", "inner", "--publishers", "local")
-    restart(shell)
     with shell.begin("pub", "inner", "--as", str(identity)) as pub:
         assert pub.stdin is not None
         pub.stdin.write("x\n")
@@ -309,20 +309,11 @@ def test_who_may_not_publish_is_told_at_once_though_more_input_may_come(shell: S
         assert pub.stderr.read() == ""
 
 
-def restart(shell: Shell) -> None:
-    """For replicas to learn of a new channel."""
-    shell("down")
-    shell("up", "--detach")
-
-
 def test_a_client_that_was_not_certified_is_not_let_in(shell: Shell, tmp_path: Path) -> None:
-    make_cluster(tmp_path / "other", first_port=60_500)
-    own = shell.json("status")["replicas"]
+    other = make_cluster(tmp_path / "other", first_port=port())
     stranger = (tmp_path / "other" / "local.qc").read_text()
-    addresses = {f"r{n}": each["address"] for n, each in enumerate(own, 1)}
-    for number in range(1, 5):
-        old = f"tcp://127.0.0.1:{60_499 + number}"
-        stranger = stranger.replace(old, addresses[f"r{number}"])
+    for each in shell.json("status")["replicas"]:
+        stranger = stranger.replace(other.addresses[each["name"]], each["address"])
     file = tmp_path / "stranger.qc"
     file.write_text(stranger)
     file.chmod(0o600)
