@@ -295,6 +295,20 @@ def test_events_beyond_their_ttl_are_not_handed_over() -> None:
     assert bench.feed.expired == 4
 
 
+@pytest.mark.parametrize("over", ["gap", "end"])
+def test_what_was_read_before_a_gap_or_the_end_is_handed_over_first(over: str) -> None:
+    bench = Bench(ttl_seconds=10.0)
+    stale, fresh = 89_000_000, 91_000_000
+    bench.deliver(single("a", fresh), single("b", stale))
+    if over == "gap":
+        bench.feed.gap(outcomes.Gap(ONE, 3, 9, ended=False))
+    else:
+        bench.feed.end(Closed("over"))
+    assert [each.payload for each in bench.feed.take(10)] == [b"a"]
+    with pytest.raises(Gap if over == "gap" else Closed):
+        bench.feed.take(10)
+
+
 def test_tables_have_no_events_beyond_their_ttl() -> None:
     bench = Bench(ttl_seconds=10.0)
     stale, fresh = 89_000_000, 91_000_000

@@ -20,6 +20,7 @@ from quorumcast.core.messages import (
     Credit,
     Held,
     HeldUpTo,
+    Release,
     Report,
     Status,
     StatusCode,
@@ -79,6 +80,51 @@ def test_a_right_that_is_given_back_counts_again() -> None:
     story = bench.opens()
     change(bench, publishers=())
     change(bench, publishers=("*",))
+    ready = bench.say("probe", story.publish("A"))
+    assert not stored(ready, Accepted)
+    assert status(ready)[0] is StatusCode.WAIT
+    assert stored(bench.say("probe", story.open(), story.publish("A")), Accepted)
+
+
+def test_a_right_that_was_lost_does_not_come_back_with_a_restart() -> None:
+    bench = Bench()
+    story = bench.opens()
+    bench.say("probe", story.publish("A"))
+    bench.channels = (msgspec.structs.replace(bench.channels[0], publishers=()),)
+    bench.raise_up()
+    bench.link("probe")
+    ready = bench.say("probe", story.publish("B", 2))
+    assert not stored(ready, Accepted)
+    assert not said(ready, Credit, "probe")
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_nothing_is_taken_in_a_stream_that_was_not_opened(signed: bool) -> None:
+    """A liar can make a replica know a stream; that gives its publisher no right."""
+    bench = Bench(publishers=("friend",), signed=signed)
+    bench.link("probe")
+    story = bench.story()
+    bench.say("r4", story.held("A"))
+    bench.say("r4", story.opening_of())
+    assert bench.entry(story) is not None
+    ready = bench.say("probe", story.publish("A"))
+    assert not stored(ready, Accepted)
+    assert not said(ready, HeldUpTo, "probe")
+
+
+def test_a_publisher_without_a_place_cannot_publish_past_it() -> None:
+    bench = Bench(max_publishers=1)
+    bench.opens("first")
+    bench.say("r4", (story := bench.story("probe")).held("A"), story.opening_of())
+    bench.opens("probe")
+    assert not stored(bench.say("probe", story.publish("A")), Accepted)
+
+
+def test_one_lane_that_is_released_leaves_the_other_open() -> None:
+    bench = Bench(max_publishers=1)
+    story = bench.opens()
+    other = bench.opens(nonce=2)
+    bench.say("probe", Release(other.stream))
     assert stored(bench.say("probe", story.publish("A")), Accepted)
 
 
@@ -106,6 +152,18 @@ def test_a_subscriber_that_lost_its_right_gets_nothing_more() -> None:
     ready = bench.say("screen", Subscribe(CHANNEL, 2, ("*",), 0, 64))
     assert said(ready, SubscribeStatus, "screen") == [SubscribeStatus(CHANNEL, 2, False, why)]
     assert not bench.say("screen", AskHeads(CHANNEL, 0)).messages
+
+
+def test_a_subscriber_that_is_trusted_no_more_lets_nobody_wait() -> None:
+    bench = Bench(trusted_subscribers=("screen",))
+    story = bench.opens()
+    bench.link("screen")
+    bench.say("screen", Subscribe(CHANNEL, 1, ("*",), 0, 2, blocks=True))
+    bench.say("probe", story.publish("ABCD"))
+    ready = change(bench, trusted_subscribers=())
+    why = "screen may not block news"
+    assert said(ready, SubscribeStatus, "screen") == [SubscribeStatus(CHANNEL, 1, False, why)]
+    assert [each.through for each in said(ready, Credit, "probe")] == [20]
 
 
 def test_limits_count_for_those_who_come_later() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from quorumcast.auth.digests import Digester
 from quorumcast.client import session
 from quorumcast.core.evidence import Weight
-from quorumcast.core.limits import MESSAGE_BYTES
+from quorumcast.core.limits import AGAIN_BYTES, MESSAGE_BYTES, TAIL_OVERHEAD_BYTES
 from quorumcast.core.machine import Ready
 from quorumcast.core.messages import (
     AskBodies,
@@ -313,7 +314,51 @@ def test_what_a_replica_holds_below_the_confirmed_position_counts() -> None:
 
 
 def test_who_is_far_behind_fetches_it_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "TAIL_BYTES", 2)
+    monkeypatch.setattr(session, "TAIL_BYTES", 2 * (1 + TAIL_OVERHEAD_BYTES))
     writer, story = behind("ABCDEF")
     assert not sent(writer.say("r4", Credit(story.stream, 10)), "r4")
     assert sent(writer.publish("G"), "r4") == "G"
+
+
+def test_a_replica_that_asks_again_and_again_is_sent_a_bounded_amount() -> None:
+    writer = Writer()
+    writer.greet()
+    size = AGAIN_BYTES // 8
+    ready = writer.do(lambda machine: machine.publish(CHANNEL, bytes(size)))
+    story = writer.story(ready)
+    writer.accept(story)
+    digests = Digester(writer.cluster.id, story.stream).digests(1, [bytes(size)])
+    ask = AskBodies(story.stream, 1, digests)
+    ready = writer.say("r4", *[ask] * 100)
+    assert len(said(ready, Bodies, "r4")) == 8
+    assert not said(writer.say("r4", ask), Bodies, "r4")
+    assert len(said(writer.say("r3", ask), Bodies, "r3")) == 1
+    writer.until(10.0)
+    assert said(writer.say("r4", ask), Bodies, "r4")
+
+
+def test_a_replica_that_takes_its_credit_back_for_ever_is_sent_a_bounded_amount() -> None:
+    writer = Writer()
+    writer.greet()
+    size = AGAIN_BYTES // 8
+    ready = writer.do(lambda machine: machine.publish(CHANNEL, bytes(size)))
+    story = writer.story(ready)
+    writer.accept(story)
+    lie = [Status(story.stream, StatusCode.BLOCKED, 0), Credit(story.stream, 9)]
+    times = sum(len(said(writer.say("r4", *lie), Publish, "r4")) for _ in range(100))
+    assert times == 8
+
+
+def test_nothing_confirmed_is_sent_twice_on_a_link() -> None:
+    writer, story = behind("ABC")
+    lie = [Status(story.stream, StatusCode.BLOCKED, 0), Credit(story.stream, 9)]
+    assert sent(writer.say("r4", *lie), "r4") == "BC"
+    assert not sent(writer.say("r4", *lie), "r4")
+
+
+def test_nothing_is_kept_for_a_replica_that_takes_nothing() -> None:
+    writer, story = behind("A")
+    writer.say("r4", Status(story.stream, StatusCode.WAIT, 1, "it has its publishers"))
+    writer.publish("BC")
+    writer.say("r1 r2 r3", story.held_up_to("ABC"), story.confirmed("ABC"))
+    assert writer.machine._means.kept == 0

@@ -120,7 +120,9 @@ _LIMITS = {
     "streams_of_one_publisher_on_a_peers_word_are_m_and_the_latest",
     "sessions-without-bound": f"{_BROKER}shares.py::test_a_quiet_session_stops_counting",
     "early-without-bound": f"{_BROADCAST}intake.py::test_early_bodies_are_bounded_in_bytes",
-    "questions-without-bound": f"{_BROKER}rates.py::test_burst_at_once_then_the_rate",
+    "questions-without-bound": "tests/core/test_rates.py::test_burst_at_once_then_the_rate",
+    "taken-without-open": f"{_BROKER}learning.py::test_"
+    "nothing_is_taken_in_a_stream_that_was_not_opened",
     "nothing-forgotten": f"{_BROADCAST}tally.py::test_a_trimmed_run_keeps_what_is_above",
     "kept-for-ever": f"{_BROKER}retention.py::test_"
     "oldest_go_when_there_are_too_many_and_the_floor_carries_its_chain",

@@ -199,7 +199,8 @@ def test_session_of_an_old_epoch_takes_nothing_more() -> None:
     stage.say("P", "r1 r2 r3", story.open(), story.publish("C", first=3))
     stage.run(3.0)
     codes = {each.code for each in stage.heard("P", StatusMessage, "r1")}
-    assert codes == {StatusCode.REJECTED}
+    assert StatusCode.REJECTED in codes
+    assert codes <= {StatusCode.REJECTED, StatusCode.WAIT}
     assert [stage.holds(each, story) for each in ("r1", "r2", "r3")] == ["AB"] * 3
 
     new = stage.opens("P", 1)

@@ -205,8 +205,12 @@ class Feed:
 
     def next(self) -> Received | None:
         """The next event, or None where nothing waits; raises where a gap or the end is next."""
+        return self._next(has_some=False)
+
+    def _next(self, *, has_some: bool) -> Received | None:
+        """The next event; who has some already is not told of a gap or the end before next time."""
         oldest = self.oldest()
-        while (item := self._head()) is not None:
+        while not (has_some and self._at_gap()) and (item := self._head()) is not None:
             event = item.next()
             self._taken(item, 1)
             if event.timestamp >= oldest or event.error is not None:
@@ -217,8 +221,8 @@ class Feed:
     def take(self, most: int) -> list[Received]:
         """Up to so many events; what is raised by `next` waits for the next call."""
         events: list[Received] = []
-        while len(events) < most and not (events and self._at_gap()):
-            event = self.next()
+        while len(events) < most:
+            event = self._next(has_some=bool(events))
             if event is None:
                 break
             events.append(event)

@@ -51,10 +51,9 @@ class Admission:
         """Bytes of bodies voted for and not confirmed, by publisher; none are zero."""
         self._counted: dict[Stream, int] = {}
         self._unconfirmed: dict[tuple[Party, Lane], dict[Stream, None]] = {}
-        self._present: dict[Party, None] = {}
-        """Publishers with a link that opened a stream here."""
-        self._barred: frozenset[Party] = frozenset()
-        """Publishers with streams here that may not publish any more."""
+        self._present: dict[Party, dict[Stream, None]] = {}
+        """The streams that publishers opened on the link that they have: only in these is anything
+        taken from them, for only OPEN is checked against rights and limits."""
 
     # -- opening -------------------------------------------------------------------------------
 
@@ -94,7 +93,7 @@ class Admission:
         """Answer an OPEN: where the stream stands here, and how much may be sent."""
         stream, out = active.stream, self._context.out
         publisher = stream.publisher
-        self._present[publisher] = None
+        self._enter(stream)
         if active.closed:
             out.send(publisher, Status(stream, StatusCode.CLOSED, active.head, "aged out"))
         elif active.abstains:
@@ -112,11 +111,11 @@ class Admission:
         """Rights changed: who lost his is told, and nothing more is taken from him."""
         channel, entries = self._context.channel, self._shelf.entries
         publishers = {stream.publisher for stream in entries}
-        self._barred = frozenset(each for each in publishers if not channel.admits_publisher(each))
-        for publisher in self._barred:
+        barred = {each for each in publishers if not channel.admits_publisher(each)}
+        for publisher in barred:
             self._present.pop(publisher, None)
         for entry in entries.values():
-            if entry.active is not None and entry.stream.publisher in self._barred:
+            if entry.active is not None and entry.stream.publisher in barred:
                 self._bar(entry.active, f"{entry.stream.publisher} may not publish on ")
 
     def end(self) -> None:
@@ -140,8 +139,8 @@ class Admission:
         assert entry.intake is not None
         stream, out = message.stream, self._context.out
         publisher = stream.publisher
-        if publisher in self._barred:
-            self._bar(active, f"{publisher} may not publish on ")
+        if not self._is_open(stream):
+            self._turn_away(active)
             return
         if active.closed:
             out.send(publisher, Status(stream, StatusCode.CLOSED, active.head, "aged out"))
@@ -180,7 +179,7 @@ class Admission:
         if not active.votes_here or active.tainted:
             return 0
         publisher = active.stream.publisher
-        if publisher in self._barred:
+        if not self._is_open(active.stream):
             return 0
         flying = self._flight.get(publisher, 0)
         if flying >= self._share(publisher):
@@ -215,9 +214,32 @@ class Admission:
         """How many publishers are connected and have opened a stream."""
         return len(self._present)
 
-    def released(self, party: Party) -> None:
-        """A publisher gave a place up: it is present no more, unless it opens again."""
-        self._present.pop(party, None)
+    def _enter(self, stream: Stream) -> None:
+        opened = self._present.setdefault(stream.publisher, {})
+        opened.pop(stream, None)
+        opened[stream] = None
+        if len(opened) > STREAMS_PER_PUBLISHER:
+            del opened[next(iter(opened))]
+
+    def _is_open(self, stream: Stream) -> bool:
+        """Whether its publisher opened a stream, as it had a right to, on the link that it has."""
+        return stream in self._present.get(stream.publisher, ())
+
+    def _turn_away(self, active: ReplicaStream) -> None:
+        """A publication in a stream that was not opened."""
+        publisher = active.stream.publisher
+        if self._context.channel.admits_publisher(publisher):
+            said = Status(active.stream, StatusCode.WAIT, active.head, "open the stream first")
+            self._context.out.send(publisher, said)
+        else:
+            self._bar(active, f"{publisher} may not publish on ")
+
+    def released(self, stream: Stream) -> None:
+        """A publisher gave a place up: it is present no more, unless it has others."""
+        opened = self._present.get(stream.publisher, {})
+        opened.pop(stream, None)
+        if not opened:
+            self._present.pop(stream.publisher, None)
 
     def unlinked(self, party: Party) -> None:
         """A publisher's link is gone, and its place is free."""

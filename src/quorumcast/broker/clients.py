@@ -71,7 +71,7 @@ class Clients:
     def release(self, sender: Party, message: Release) -> None:
         """A publisher gives up a place that it did not use."""
         if message.stream.publisher == sender and self._shelf.release(message.stream, sender):
-            self._admission.released(sender)
+            self._admission.released(message.stream)
 
     def publish(self, sender: Party, message: Publish) -> None:
         """A publisher's publications, under its own name."""

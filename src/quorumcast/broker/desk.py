@@ -12,7 +12,6 @@ from quorumcast.broker.arrivals import Arrivals
 from quorumcast.broker.blocking import Blocking
 from quorumcast.broker.clients import Clients
 from quorumcast.broker.peers import Peers
-from quorumcast.broker.rates import Bucket
 from quorumcast.broker.retention import Retention
 from quorumcast.broker.serving import Reads, Serving
 from quorumcast.broker.shelf import Entry, Shelf
@@ -42,6 +41,7 @@ from quorumcast.core.messages import (
     Subscribe,
     Unsubscribe,
 )
+from quorumcast.core.rates import Bucket
 from quorumcast.core.records import StreamState
 
 

@@ -8,7 +8,6 @@ from quorumcast.broadcast.context import Replicas
 from quorumcast.broker.desk import Desk
 from quorumcast.broker.exchange import Exchange
 from quorumcast.broker.incarnations import Incarnations
-from quorumcast.broker.rates import Bucket
 from quorumcast.broker.serving import Reads
 from quorumcast.core.channel import Channel
 from quorumcast.core.errors import ConfigError
@@ -26,6 +25,7 @@ from quorumcast.core.messages import (
     Subscribe,
     SubscribeStatus,
 )
+from quorumcast.core.rates import Bucket
 from quorumcast.core.records import (
     Forgotten,
     Incarnated,

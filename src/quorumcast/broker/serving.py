@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from quorumcast.broker.rates import Bucket
 from quorumcast.broker.shelf import Entry, Shelf
 from quorumcast.core.ids import Party
 from quorumcast.core.limits import (
@@ -39,6 +38,7 @@ from quorumcast.core.messages import (
     Message,
     OpeningOf,
 )
+from quorumcast.core.rates import Bucket
 from quorumcast.core.records import Range, ReadRange
 
 if TYPE_CHECKING:

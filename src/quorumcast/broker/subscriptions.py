@@ -124,6 +124,9 @@ class Subscriptions:
         channel = self._context.channel
         for party in [each for each in self._clients if not channel.admits_subscriber(each)]:
             self._refuse(party, f"{party} may not subscribe to {channel.name}")
+        for party, client in list(self._clients.items()):
+            if client.blocks and not channel.trusts_subscriber(party):
+                self._refuse(party, f"{party} may not block {channel.name}")
 
     def end(self) -> None:
         """The channel is gone: its subscribers are told."""

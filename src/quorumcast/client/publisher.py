@@ -13,6 +13,7 @@ from typing import Any
 
 from quorumcast.auth import certificate as certificates
 from quorumcast.auth.digests import session_of
+from quorumcast.client.means import Means
 from quorumcast.client.session import Session
 from quorumcast.core.channel import Channel
 from quorumcast.core.errors import ConfigError
@@ -101,6 +102,7 @@ class Publisher:
             self._key = certificates.check(certificate, cluster.operator, cluster.id).keys.sign
         self._journal = journal
         self._now = 0.0
+        self._means = Means()
         self._live: dict[Party, None] = {}
         self._hellos: dict[Party, Hello] = {}
         self._shown: dict[Party, Incarnation] = {}
@@ -157,7 +159,7 @@ class Publisher:
 
     def at(self, now: float) -> None:
         """The time of this turn."""
-        self._now = now
+        self._now = self._means.now = now
 
     def linked(self, party: Party) -> None:
         """A link to a replica is up: resume there."""
@@ -297,6 +299,7 @@ class Publisher:
             self._certificate,
             self._sign,
             state.placed,
+            self._means,
             journal=self._journal,
         )
         self._sessions[stream] = (state, session)

@@ -16,6 +16,7 @@ from quorumcast.auth.digests import Digester
 from quorumcast.auth.signatures import publication_message
 from quorumcast.broadcast.path import Path
 from quorumcast.broadcast.tally import Cover, kth
+from quorumcast.client.means import Means
 from quorumcast.core.body import portions
 from quorumcast.core.channel import Channel
 from quorumcast.core.evidence import Evidence, Weight
@@ -27,6 +28,7 @@ from quorumcast.core.limits import (
     REPEAT_MOST_SECONDS,
     REPEAT_SECONDS,
     TAIL_BYTES,
+    TAIL_OVERHEAD_BYTES,
 )
 from quorumcast.core.machine import Out
 from quorumcast.core.messages import DIGEST_BYTES as D
@@ -49,13 +51,15 @@ from quorumcast.core.records import Placed, SessionConfirmed
 class Copy:
     """What a session knows of one replica."""
 
-    __slots__ = ("answered", "credit", "held", "rejected", "sent", "waits")
+    __slots__ = ("answered", "credit", "held", "rejected", "sent", "top", "waits")
 
     def __init__(self) -> None:
         self.answered = False
         """It answered OPEN on this link."""
         self.credit = 0
         self.sent = 0
+        self.top = 0
+        """The highest position that was sent on this link: up to it, sending is sending again."""
         self.held = 0
         self.rejected: str | None = None
         self.waits = False
@@ -75,6 +79,7 @@ class Session:
         certificate: bytes,
         sign: Callable[[bytes], bytes] | None,
         tickets: int,
+        means: Means,
         *,
         journal: bool,
     ) -> None:
@@ -89,6 +94,7 @@ class Session:
         self._certificate = certificate
         self._sign = sign
         self._journal = journal
+        self._means = means
         self._digester = Digester(cluster.id, stream)
         self.path = Path(Position(0, self._digester.origin))
         self._bodies: deque[bytes] = deque()
@@ -96,7 +102,6 @@ class Session:
         self._tail: deque[tuple[bytes, bytes]] = deque()
         """Confirmed publications right below those, each with its signature, that a replica with a
         link does not hold yet."""
-        self._tail_bytes = 0
         self.copies = {replica: Copy() for replica in cluster.replicas}
         self._held = Cover()
         self._confirmed = Cover()
@@ -170,13 +175,19 @@ class Session:
             there = copy.sent >= base - len(self._tail)
             first = copy.sent + 1 if there else max(copy.sent, base) + 1
             last = min(copy.credit, self.end)
-            if replica not in live or last < first:
+            if replica not in live or last < first or not self._may_send(replica, first, last):
                 continue
             if (first, last) not in made:
                 made[first, last] = self._runs(first, last)
             for message in made[first, last]:
                 self._out.send(replica, message)
             copy.sent = last
+            copy.top = max(copy.top, last)
+
+    def _may_send(self, replica: Party, first: int, last: int) -> bool:
+        """Whether what is sent again of this is not too much."""
+        again = range(first, min(last, self.copies[replica].top) + 1)
+        return not again or self._means.again(replica, sum(len(self._body(at)) for at in again))
 
     def _runs(self, first: int, last: int) -> list[Publish]:
         """Publications of at most a chunk's bytes each."""
@@ -241,7 +252,8 @@ class Session:
     def unlinked(self, replica: Party) -> None:
         """What was sent to it may be lost; it gives credit anew."""
         copy = self.copies[replica]
-        copy.answered, copy.credit, copy.sent = False, 0, copy.held
+        copy.answered, copy.credit = False, 0
+        copy.sent = copy.top = copy.held
 
     # -- what replicas say ---------------------------------------------------------------------
 
@@ -266,7 +278,8 @@ class Session:
             copy.answered = True
             copy.waits = message.code is StatusCode.WAIT
             copy.credit = min(copy.credit, message.position)
-            copy.sent = min(copy.sent, max(message.position, copy.held))
+            tail = min(copy.sent, self.path.base.seq)  # of which nothing is sent twice
+            copy.sent = min(copy.sent, max(message.position, copy.held, tail))
         return None
 
     def credit(self, replica: Party, through: int) -> None:
@@ -322,7 +335,7 @@ class Session:
         for _ in range(upto - self.path.base.seq):
             body = self._bodies.popleft()
             self._tail.append((body, self._signatures.popleft() if self._signatures else b""))
-            self._tail_bytes += len(body)
+            self._means.kept += len(body) + TAIL_OVERHEAD_BYTES
         self.path.trim(upto)
         self._shorten()
         if self._journal:
@@ -333,10 +346,11 @@ class Session:
         tail = self._tail
         if not tail:
             return
-        behind = [copy.held for copy in self.copies.values() if copy.answered]
+        copies = self.copies.values()
+        behind = [copy.held for copy in copies if copy.answered and not copy.waits]
         lacking = self.path.base.seq - min(behind, default=self.path.base.seq)
-        while tail and (len(tail) > lacking or self._tail_bytes > TAIL_BYTES):
-            self._tail_bytes -= len(tail.popleft()[0])
+        while tail and (len(tail) > lacking or self._means.kept > TAIL_BYTES):
+            self._means.kept -= len(tail.popleft()[0]) + TAIL_OVERHEAD_BYTES
 
     def _foreign(self, replica: Party, message: HeldUpTo | ConfirmedUpTo) -> bool:
         """Whether a replica speaks of what this publisher never sent: then it lies."""
@@ -381,4 +395,6 @@ class Session:
         ):
             return
         run = self._runs(first, last)[0]
+        if not self._means.again(replica, sum(map(len, run.bodies))):
+            return
         self._out.send(replica, Bodies(self.stream, run.first, run.bodies, run.signatures))

@@ -203,8 +203,17 @@ ROTATE_POSITIONS = 64
 """Consecutive positions whose bodies come from the same f+1 replicas."""
 
 TAIL_BYTES = 16 * 2**20
-"""Bodies that a session keeps after they are confirmed, for a replica that is a little behind: to
-send them is cheaper for all than to have them fetched from others."""
+"""What a publisher keeps of its sessions after it is confirmed, for replicas that are a little
+behind: to send it is cheaper for all than to have it fetched from others."""
+
+TAIL_OVERHEAD_BYTES = 128
+"""What a publication that is kept takes besides its body."""
+
+AGAIN_BYTES = 32 * 2**20
+"""Bodies that a publisher sends to one replica again at once, whatever that says it lacks."""
+
+AGAIN_BYTES_PER_SECOND = 8.0 * 2**20
+"""And in the long run."""
 
 OPEN_BACKOFF_SECONDS = 1.0
 """Between two sessions that a publisher opens because of one replica; doubles."""

@@ -22,9 +22,9 @@ from quorumcast.auth.greetings import Verdict
 from quorumcast.auth.handshake import Credentials, Responder, binding_of
 from quorumcast.auth.keys import NONCE_BYTES
 from quorumcast.auth.names import OPERATOR
-from quorumcast.broker.rates import Bucket
 from quorumcast.core.errors import ConfigError
 from quorumcast.core.ids import Party
+from quorumcast.core.rates import Bucket
 from quorumcast.runtime.addresses import Address, Tcp
 from quorumcast.runtime.around import Sink
 from quorumcast.runtime.bounds import Bounds

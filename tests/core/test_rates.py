@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumcast.broker.rates import Bucket
+from quorumcast.core.rates import Bucket
 
 
 def test_burst_at_once_then_the_rate() -> None:
