@@ -13,11 +13,14 @@ from quorumcast.api import (
     NoQuorum,
     NotAllowed,
 )
+from quorumcast.core.ids import Lane
 from tests.api.bench import (
     LocalCluster,
     channel,
+    hub_of,
     receive,
     run,
+    turns_until,
 )
 
 # -- when it does not work ---------------------------------------------------------------------
@@ -99,6 +102,70 @@ def test_who_may_not_publish_is_told_so_and_how_to_change_it() -> None:
         with pytest.raises(NotAllowed):
             await alerts.flush()
         await alerts.flush()  # a failure is raised once
+        await qc.close()
+
+    run(scenario)
+
+
+def test_what_was_refused_is_not_published_later_and_a_right_counts_without_newer_channels() -> (
+    None
+):
+    """The client and two replicas know of its right already; the others learn it a moment later."""
+
+    async def scenario() -> None:
+        cluster = LocalCluster()
+        allowed = channel(publishers=("stranger",)).channel
+
+        def learn(*names: str) -> None:
+            for name in names:
+                cluster.drivers[name].call(cluster.replica(name).learn, [allowed])
+
+        learn("r1", "r4")
+        qc = await cluster.client("stranger").start()
+        events = await qc.subscribe("alerts", from_="earliest").ready()
+        alerts = await qc.publisher("alerts")
+        lingering = await qc.publisher("alerts", linger_ms=60_000)
+        gathered = await lingering.send(b"gathered")
+        with pytest.raises(NotAllowed):
+            await alerts.publish(b"refused")
+        with pytest.raises(NotAllowed):
+            await gathered
+        learn("r2", "r3")
+        tries = 0
+        while True:
+            try:
+                await alerts.publish(b"%d" % tries)
+                break
+            except NotAllowed:  # who tries in a loop does not bother the replicas
+                tries += 1
+                await asyncio.sleep(0.01)
+        assert tries > 10
+        assert (await anext(events)).payload == b"%d" % tries
+        await alerts.publish(b"last")
+        assert (await anext(events)).payload == b"last"
+        await qc.close()
+
+    run(scenario)
+
+
+def test_publications_under_way_when_a_right_is_taken_have_an_unknown_outcome() -> None:
+    async def scenario() -> None:
+        cluster = LocalCluster()
+        qc = await cluster.client().start()
+        alerts = await qc.publisher("alerts", batch_events=1)
+        await alerts.publish(b"before")
+        lane = hub_of(qc)._party._publisher._lanes["alerts", Lane.NORMAL]
+        under_way = await alerts.send(b"a")
+        await turns_until(lambda: lane.placed == 2)
+        cluster.stop("r1")  # before its acknowledgement arrives
+        cluster.stop("r2")
+        for name in ("r3", "r4"):
+            replica = cluster.replica(name)
+            cluster.drivers[name].call(replica.learn, [channel(publishers=("other",)).channel])
+        with pytest.raises(NoQuorum, match="its outcome is unknown"):
+            await under_way
+        with pytest.raises(NotAllowed):
+            await alerts.publish(b"b")
         await qc.close()
 
     run(scenario)

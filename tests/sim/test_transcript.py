@@ -95,7 +95,7 @@ def test_what_users_are_told_in_words() -> None:
         outcomes.OutcomeUnknown("alerts", Lane.NORMAL, 4, 4): (
             "does not know the outcome of 4 on alerts"
         ),
-        outcomes.Refused("alerts", Lane.NORMAL, "no"): "is refused on alerts: no",
+        outcomes.Refused("alerts", Lane.NORMAL, "no", 1, 1): "is refused on alerts: no",
     }
     assert [wording.outcome(each) for each in told] == list(told.values())
 

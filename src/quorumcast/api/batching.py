@@ -270,15 +270,23 @@ class Gathering:
                 self._failed(flight, error)
         self._next()
 
+    def refused(self, first: int, last: int, error: QuorumcastError) -> None:
+        """Tickets are refused, and so is what was gathered: nothing of it was published."""
+        self._fail_gathered(error)
+        self.failed(first, last, error)
+
     def fail_all(self, error: QuorumcastError) -> None:
         """Nothing that is under way will be acknowledged."""
+        self._fail_gathered(error)
+        flights, self._flights = self._flights, {}
+        for flight in flights.values():
+            self._failed(flight, error)
+
+    def _fail_gathered(self, error: QuorumcastError) -> None:
         if self._flight.rows:
             self._events, self._payloads, self._times = [], [], []
             flight, self._flight = self._flight, Flight(self._patience)
             self._unsettled += 1
-            self._failed(flight, error)
-        flights, self._flights = self._flights, {}
-        for flight in flights.values():
             self._failed(flight, error)
 
     def _failed(self, flight: Flight, error: QuorumcastError) -> None:

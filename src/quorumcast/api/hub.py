@@ -36,6 +36,10 @@ Learn: TypeAlias = Callable[[tuple[ChannelSettings, ...]], None]
 CHANNELS_SECONDS = 2.0
 """How long a client that starts waits for newer channels than those of its file."""
 
+REFUSED_SECONDS = 1.0
+"""How long a refusal answers for the replicas: who publishes in a loop need not ask them each time.
+Then they are asked again: some may have learnt of a right a little later than this client."""
+
 
 class Links(Protocol):
     """Links to all replicas of a cluster, made again when they break."""
@@ -104,7 +108,8 @@ class Hub:
         self._reached: frozenset[Party] = frozenset()
         self._reach_news = asyncio.Event()
         self._gatherings: dict[tuple[str, Lane], list[Gathering]] = {}
-        self._refused: dict[tuple[str, Lane], QuorumcastError] = {}
+        self._refused: dict[tuple[str, Lane], tuple[QuorumcastError, float]] = {}
+        """Why a lane was refused, and until when nobody asks again."""
         self._feeds: dict[str, Feed] = {}
         self._begun: dict[str, asyncio.Event] = {}
         self._progress: list[Callable[[], None]] = []
@@ -244,12 +249,15 @@ class Hub:
         self._gatherings[channel, lane].remove(gathering)
 
     def publish(self, channel: str, body: bytes, lane: Lane) -> outcomes.Ticket:
-        """Publish a body, unless the lane was refused."""
+        """Publish a body, unless the lane was refused just now."""
         if self.ended:
             raise self.over()
         refused = self._refused.get((channel, lane))
         if refused is not None:
-            raise refused.with_traceback(None)
+            error, until = refused
+            if self.loop.time() < until:
+                raise error.with_traceback(None)
+            del self._refused[channel, lane]
         return self._driver.call(self._party.publish, channel, body, lane)
 
     def on_progress(self, callback: Callable[[], None]) -> Callable[[], None]:
@@ -279,11 +287,11 @@ class Hub:
                 )
                 for gathering in self._lane(channel, lane):
                     gathering.failed(first, last, error)
-            case outcomes.Refused(channel, lane, reason):
-                refused = refusal(reason, self.me, f"publish on {channel}")
-                self._refused[channel, lane] = refused
+            case outcomes.Refused(channel, lane, reason, first, last):
+                error = refusal(reason, self.me, f"publish on {channel}")
+                self._refused[channel, lane] = (error, self.loop.time() + REFUSED_SECONDS)
                 for gathering in self._lane(channel, lane):
-                    gathering.fail_all(refused)
+                    gathering.refused(first, last, error)
             case _:
                 raise AssertionError(f"an outcome that no client knows: {outcome}")
         self._tell_progress()

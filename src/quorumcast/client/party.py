@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from quorumcast.auth import certificate as certificates
-from quorumcast.client.publisher import LaneState, Publisher
+from quorumcast.client.publisher import Publisher
 from quorumcast.client.reader import Reader
 from quorumcast.client.subscription import Start
 from quorumcast.core.channel import Channel
@@ -69,22 +69,12 @@ class Writer(Publisher):
         for channel in channels:
             self._channels[channel.name] = channel.check(self._cluster)
             for lane in Lane:
-                self._try_again(channel, lane)
+                state = self._lanes.get((channel.name, lane))
+                if state is not None:
+                    state.channel = channel
             if channel.signed and not self._key:
                 papers, cluster = self._certificate, self._cluster
                 self._key = certificates.check(papers, cluster.operator, cluster.id).keys.sign
-
-    def _try_again(self, channel: Channel, lane: Lane) -> None:
-        """What was refused may be allowed now: with a new session, and with nothing of the old."""
-        old = self._lanes.get((channel.name, lane))
-        if old is None or old.refused is None:
-            return
-        for session in (old.session, *old.left):
-            if session is not None:
-                self._end(session)
-        self.agenda.cancel(old)
-        fresh = self._lanes[channel.name, lane] = LaneState(channel, lane)
-        fresh.tickets = fresh.placed = old.tickets
 
 
 class ClientParty:

@@ -3,6 +3,10 @@
 A session names the incarnations of the replicas. When one of them changes, or a replica closed
 the stream, a new session is opened: after the old one is confirmed or a time has passed, so
 that order survives, with a backoff per replica, and while fewer than M are unconfirmed.
+
+Upon f+1 equal REJECTED in a session: what waits for a position is refused for good, and the session
+is left. What has a position may be held by a quorum: its outcome is unknown. The next publication
+opens another session.
 """
 
 from __future__ import annotations
@@ -55,12 +59,13 @@ class LaneState:
         self.waiting: deque[bytes] = deque()
         self.tickets = 0
         self.placed = 0
-        """Tickets that have a position in a session."""
+        """Tickets up to here have a position in a session, or were refused."""
         self.session: Session | None = None
         self.left: dict[Session, float] = {}
         """Sessions left before they were confirmed, and when they stop counting."""
         self.leaving_since: float | None = None
         self.refused: str | None = None
+        """What f+1 replicas said of the session in use, in this turn."""
         self.attempts = 0
         """How often credit was asked for again."""
 
@@ -230,6 +235,8 @@ class Publisher:
     # -- lanes ---------------------------------------------------------------------------------
 
     def _settle(self, state: LaneState) -> None:
+        if state.refused is not None:
+            self._refuse(state, state.refused)
         session = state.session
         for left, until in list(state.left.items()):
             if left.done or self._now >= until:
@@ -242,8 +249,8 @@ class Publisher:
                 self.agenda.soon((left, "left"), until)
         if session is not None and (state.leaving_since is not None or self._outdated(session)):
             session = self._leave(state, session)
-        if session is None and (state.waiting or state.left) and state.refused is None:
-            session = self._open(state) if state.waiting else None
+        if session is None and state.waiting:
+            session = self._open(state)
         if session is None:
             return
         self._place(state, session)
@@ -335,13 +342,31 @@ class Publisher:
             return session
         self._give_up(state, session)
         self._back_off(session)
+        self._left(state, session)
+        return None
+
+    def _refuse(self, state: LaneState, reason: str) -> None:
+        """Nothing that waits is ever published; of what has a position nobody knows."""
+        session, state.refused = state.session, None
+        assert session is not None, "it is the session in use that is refused"
+        first, last = state.placed + 1, state.tickets
+        self.out.acknowledge(Refused(state.channel.name, state.lane, reason, first, last))
+        state.waiting.clear()
+        state.placed = state.tickets
+        self.agenda.cancel(state)
+        if session.end == 0:
+            session.release(self._live)
+        self._give_up(state, session)
+        self._left(state, session)
+
+    def _left(self, state: LaneState, session: Session) -> None:
+        """The session in use is no longer in use; what is not confirmed in it is finished."""
         state.leaving_since = None
         state.session = None
         if session.done:
             self._end(session)
         else:
             state.left[session] = self._now + SESSION_QUIET_SECONDS
-        return None
 
     def _give_up(self, state: LaneState, session: Session) -> None:
         """Tell the user, once, of what was not acknowledged in a session."""
@@ -369,6 +394,5 @@ class Publisher:
     def _status(self, session: Session, sender: Party, message: Status) -> None:
         reason = session.status(sender, message)
         state = self._sessions[session.stream][0]
-        if reason is not None and state.refused is None:
+        if reason is not None and session is state.session:  # one that was left harms no other
             state.refused = reason
-            self.out.acknowledge(Refused(state.channel.name, state.lane, reason))

@@ -105,13 +105,18 @@ class OutcomeUnknown(msgspec.Struct, frozen=True):
 class Refused(msgspec.Struct, frozen=True):
     """f+1 replicas refuse what this publisher sends, for this reason.
 
-    >>> Refused("alerts", Lane.NORMAL, "not allowed").reason
+    Tickets `first` to `last` waited for a position, and will never have one: they are published
+    nowhere. There are none if `last` is below `first`. Of earlier tickets this says nothing.
+
+    >>> Refused("alerts", Lane.NORMAL, "not allowed", 1, 3).reason
     'not allowed'
     """
 
     channel: str
     lane: Lane
     reason: str
+    first: int
+    last: int
 
 
 Outcome: TypeAlias = Acknowledged | OutcomeUnknown | Refused

@@ -52,7 +52,7 @@ def test_a_publisher_that_died_is_owed_no_acknowledgement() -> None:
 @pytest.mark.parametrize("confirm", [True, False])
 def test_refused_parties_are_seen(confirm: bool) -> None:
     story = told(confirm=confirm)
-    story.outcome("p1", Refused(CHANNEL, Lane.NORMAL, "no place"), ACKNOWLEDGED)
+    story.outcome("p1", Refused(CHANNEL, Lane.NORMAL, "no place", 1, 1), ACKNOWLEDGED)
     assert set(story.broken()) == ({"validity"} if confirm else set())
     story = told(confirm=confirm)
     story.hand("s1", SubscriptionRefused(CHANNEL, "not allowed"))
