@@ -337,3 +337,32 @@ def test_a_subscription_survives_replicas_that_restart() -> None:
                 assert await texts(events, 1) == "abcd"[number]
 
     run(scenario)
+
+
+def test_one_pattern_is_one_pattern() -> None:
+    async def scenario() -> None:
+        cluster = LocalCluster()
+        async with cluster.client("probe") as writer, cluster.client("screen") as reader:
+            events = await reader.subscribe("alerts", publishers="pro*").ready()
+            await publish(writer, "a")
+            assert await texts(events, 1) == "a"
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"overflow": "xx"}, "overflow = 'xx' is not known: use \"lag\""),
+        ({"on_gap": "no"}, 'on_gap = \'no\' is not known: use "fail", "continue"'),
+        ({"publishers": ()}, "is nobody"),
+        ({"publishers": ("probe 7",)}, "contains white space"),
+    ],
+)
+def test_what_cannot_be_subscribed_to_is_told(wrong: dict[str, Any], told: str) -> None:
+    async def scenario() -> None:
+        async with LocalCluster().client("screen") as reader:
+            with pytest.raises(ConfigError, match=told):
+                reader.subscribe("alerts", **wrong)
+
+    run(scenario)

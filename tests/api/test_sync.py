@@ -157,3 +157,15 @@ def test_leaving_a_client_flushes() -> None:
         sent = alerts.send(b"a")
         assert not sent.done
     assert sent.done
+
+
+def test_take_gives_what_iteration_left_and_then_more() -> None:
+    with Local().client() as client, client.subscribe("alerts").ready() as events:
+        client.publisher("alerts").publish_batch([{"payload": b"%d" % n} for n in range(5)])
+        assert next(events).payload == b"0"
+        assert not events.lagging
+        got = [each.payload for each in events.take(3)]
+        while len(got) < 4:
+            got += [each.payload for each in events.take(3, timeout=5.0)]
+        assert got == [b"1", b"2", b"3", b"4"]
+        assert events.take(3, timeout=0.01) == []

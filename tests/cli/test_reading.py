@@ -161,6 +161,21 @@ def test_who_has_seen_enough_ends_us_silently_also_while_nothing_comes(shell: Sh
     assert len(done.stdout.splitlines()) == 1
 
 
+def test_a_reader_that_is_slow_is_waited_for(shell: Shell) -> None:
+    shell("pub", "metrics", "--count", "30000", "--batch", "1000", "--size", "100")
+    command = 'set -o pipefail; "$@" | (sleep 1; wc -l)'  # longer than a pipe takes
+    options = ("--from", "earliest", "--count", "30000", "--publisher", "local")
+    done = subprocess.run(
+        ["bash", "-c", command, "bash", *QUORUMCAST, "sub", "metrics", *options],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=shell.environment,
+    )
+    assert (done.returncode, done.stderr, done.stdout.strip()) == (0, "", "30000")
+
+
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no disk that is always full")
 def test_output_that_cannot_be_written_is_no_traceback(shell: Shell) -> None:
     shell("pub", "alerts", "one")

@@ -134,7 +134,11 @@ _LIMITS: tuple[_Row, ...] = (
     ),
     ("without bound", "broadcast.intake:Intake._wait", limits.early_without_bound),
     ("Jehl and Meling 4", "core.rates:Bucket.take", limits.questions_without_bound),
-    ("rule 19, rights and limits", "broker.admission:Admission._is_open", limits.taken_without_open),
+    (
+        "rule 19, rights",
+        "broker.admission:Admission._is_open",
+        limits.taken_without_open,
+    ),
     ("Freeman 6.4", "broadcast.tally:Run.trim", limits.nothing_forgotten),
     (
         "Freeman 6.4; Jehl and Meling 4",

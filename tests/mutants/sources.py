@@ -54,7 +54,7 @@ RULES = {
     "rule 16, starts": "a stream that was delivered goes on where it was",
     "rule 17, block": "only a trusted subscriber stops a channel, and never beyond its link",
     "rule 18, floors": "a gap needs n-f floors; what went by age confirms nothing",
-    "rule 19, rights and limits": "what OPEN checks holds for every publication",
+    "rule 19, rights": "what OPEN checks holds for every publication",
     "rule 21, epochs": "votes are never counted across epochs",
     "rule 22, evidence": "who lies is reported: bounded, and a proof never for want of room",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -15,7 +16,13 @@ from quorumcast.api.subscribing import Callback, From, Subscription, check_block
 from quorumcast.core.errors import ConfigError
 from quorumcast.core.evidence import Evidence
 from quorumcast.core.ids import Party
-from quorumcast.runtime.channels import ChannelSettings, Overflow
+from quorumcast.runtime.channels import (
+    ON_GAP,
+    OVERFLOWS,
+    ChannelSettings,
+    Overflow,
+    pattern_fault,
+)
 from quorumcast.runtime.keyfiles import ClientFile, load_client
 
 TIMEOUT_SECONDS = 10.0
@@ -117,14 +124,14 @@ class AsyncClient:
         channel: str,
         *,
         from_: From = "latest",
-        publishers: tuple[str, ...] = ("*",),
+        publishers: str | Sequence[str] = ("*",),
         on_event: Callback | None = None,
         queue_events: int | None = None,
         queue_bytes: int | None = None,
         overflow: Overflow | None = None,
         on_gap: Literal["fail", "continue"] | None = None,
     ) -> Subscription:
-        """Events of a channel, of publishers whose names match one of these patterns.
+        """Events of a channel, of publishers whose names match one of these patterns, or this one.
 
         What is not said here is as the channel's settings have it; where those say "block", who is
         not trusted with that lags.
@@ -132,6 +139,9 @@ class AsyncClient:
         hub = self._running()
         settings = hub.channel(channel)
         policy = Policy.of(settings)
+        patterns = _patterns(publishers)
+        _check("overflow", overflow, OVERFLOWS)
+        _check("on_gap", on_gap, ON_GAP)
         if queue_events is not None:
             if queue_events < 1:
                 raise ConfigError(f"queue_events = {queue_events} is out of range: use 1 or more")
@@ -148,11 +158,27 @@ class AsyncClient:
         if on_gap is not None:
             policy = policy._replace(fail_on_gap=on_gap == "fail")
         subscription = Subscription(
-            hub, channel, from_=from_, publishers=publishers, policy=policy, on_event=on_event
+            hub, channel, from_=from_, publishers=patterns, policy=policy, on_event=on_event
         )
         self._subscriptions = [each for each in self._subscriptions if not each.closed]
         self._subscriptions.append(subscription)
         return subscription
+
+
+def _patterns(publishers: str | Sequence[str]) -> tuple[str, ...]:
+    patterns = (publishers,) if isinstance(publishers, str) else tuple(publishers)
+    if not patterns:
+        raise ConfigError('publishers = () is nobody: use names or patterns, such as ("probe-*",)')
+    for pattern in patterns:
+        if (fault := pattern_fault(pattern)) is not None:
+            raise ConfigError(f"publishers: {pattern!r} {fault}")
+    return patterns
+
+
+def _check(what: str, value: str | None, options: Sequence[str]) -> None:
+    if value is not None and value not in options:
+        several = ", ".join(f'"{each}"' for each in options)
+        raise ConfigError(f"{what} = {value!r} is not known: use {several}")
 
 
 def card_of(client: ClientFile) -> Card:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -127,6 +127,16 @@ class SyncSubscription:
             return received_table(self._subscription.schema, events)
         return self._portal.run(self._subscription.poll(max_events, timeout))
 
+    def take(self, max_events: int, timeout: float | None = None) -> list[Received]:
+        """Up to so many events: waits for the first one, up to `timeout` seconds, not for more."""
+        if not self._chunk:
+            return self._portal.run(self._subscription.take(max_events, timeout))
+        return [self._chunk.popleft() for _ in range(min(max_events, len(self._chunk)))]
+
+    def join(self) -> None:
+        """Wait until the callback's work is over; raises what it raised, or why events ended."""
+        self._portal.run(self._subscription.join())
+
     def ready(self) -> Self:
         """Wait until the subscription is in force: all that is published from now on comes."""
         self._portal.run(self._subscription.ready())
@@ -142,6 +152,11 @@ class SyncSubscription:
 
     async def _cursor(self) -> Cursor:
         return self._subscription.cursor
+
+    @property
+    def lagging(self) -> bool:
+        """Whether the queue is full, and the rest waits at the replicas."""
+        return self._subscription.lagging
 
     @property
     def dropped(self) -> int:
@@ -237,7 +252,7 @@ class Client:
         channel: str,
         *,
         from_: From = "latest",
-        publishers: tuple[str, ...] = ("*",),
+        publishers: str | Sequence[str] = ("*",),
         on_event: Callback | None = None,
         queue_events: int | None = None,
         queue_bytes: int | None = None,

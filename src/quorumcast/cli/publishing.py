@@ -36,6 +36,10 @@ MOST_AT_ONCE = 64 * 2**20
 """Bytes of a made-up batch."""
 
 
+SIZE_BYTES = 56
+"""Payload of a made-up event, unless another size is asked for."""
+
+
 def register(app: typer.Typer) -> None:
     """Add this command."""
     app.command(epilog=PUB_EXAMPLES)(pub)
@@ -62,7 +66,7 @@ def pub(
     ] = None,
     urgent: Annotated[bool, typer.Option("--urgent", help="In the urgent lane.")] = False,
     count: Annotated[int | None, typer.Option(help="Make up so many events instead.")] = None,
-    size: Annotated[int, typer.Option(help="With --count: bytes of payload.")] = 56,
+    size: Annotated[int, typer.Option(help="With --count: bytes of payload.")] = SIZE_BYTES,
     batch: Annotated[
         int,
         typer.Option(help="Events per publication; 0: as it comes; 1: each on its own."),
@@ -112,8 +116,9 @@ def _check(count: int | None, size: int, batch: int, rate: float) -> None:
         raise ConfigError("--count, --size, --batch and --rate are 0 or more")
     if size > BODY_BYTES // 2:
         raise ConfigError(f"--size {size} is too much: use at most {BODY_BYTES // 2}")
-    if count is None and rate:
-        raise ConfigError("--rate is for made-up events: use it with --count")
+    if count is None and (rate or size != SIZE_BYTES):
+        option = "--rate" if rate else "--size"
+        raise ConfigError(f"{option} is for made-up events: use it with --count")
     if count is not None and batch * max(size, 1) > MOST_AT_ONCE:
         raise ConfigError(
             f"--batch {batch} of {size} bytes each is too much: use at most {MOST_AT_ONCE} in all"

@@ -27,6 +27,9 @@ PAGE = 1000
 WAITED_SECONDS = 1.0
 """Who has seen nothing for so long is told that we wait."""
 
+LOOK_SECONDS = 0.25
+"""How often it is looked whether somebody still reads our pipe."""
+
 CURSOR_SECONDS = 1.0
 """A busy subscriber's cursor is written so often; an idle one's at once."""
 
@@ -164,17 +167,22 @@ class Reader:
         if task is None or not stat.S_ISFIFO(os.fstat(file).st_mode):
             return lambda: None
 
+        # Not by the loop's own means: it would make the pipe one whose writes do not wait, for us
+        # and for all who share it.
         def look() -> None:
-            loop.remove_reader(file)
+            nonlocal timer
             if _is_broken(file):
                 self.unwanted = True
                 task.cancel()
+            else:
+                timer = loop.call_later(LOOK_SECONDS, look)
 
-        try:
-            loop.add_reader(file, look)
-        except OSError:  # this system cannot tell; the next event will
-            return lambda: None
-        return lambda: loop.remove_reader(file)
+        timer = loop.call_later(LOOK_SECONDS, look)
+
+        def leave() -> None:
+            timer.cancel()
+
+        return leave
 
     # -- where it stands -----------------------------------------------------------------------
 

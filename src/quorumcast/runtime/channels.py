@@ -51,7 +51,12 @@ KEYS = (
 
 _ALWAYS = ("name", "protection", "protocol", "publishers", "durability")
 _CONFIRM = '{ every = 1000, within = "250ms" }'
-_OVERFLOWS = ("lag", "drop-oldest", "drop-newest", "block")
+OVERFLOWS = ("lag", "drop-oldest", "drop-newest", "block")
+"""What may happen when a queue is full."""
+
+ON_GAP = ("fail", "continue")
+"""And when retention overtook its subscriber."""
+
 _PROTOCOLS = {"bft": ("ab", "bracha"), "cft": ("plain",)}
 
 Protocol = Literal["ab", "bracha", "plain"]
@@ -228,7 +233,7 @@ def read_channel(
         channel,
         schema=_schema(table),
         queue=_queue(table, channel.trusted_subscribers),
-        on_gap=table.choice("on_gap", ("fail", "continue"), "fail"),
+        on_gap=table.choice("on_gap", ON_GAP, "fail"),
         ttl_seconds=table.quantity("ttl", None, parse_duration, "10m"),
     )
 
@@ -313,7 +318,7 @@ def _queue(table: Table, trusted: tuple[str, ...]) -> Queue:
     usual = Queue()
     example = '{ events = 100_000, overflow = "lag" }'
     inner = table.table("queue", ("events", "overflow"), example)
-    overflow = inner.choice("overflow", _OVERFLOWS, usual.overflow)
+    overflow = inner.choice("overflow", OVERFLOWS, usual.overflow)
     if overflow == "block" and not trusted:
         raise inner.wrong(
             "overflow",
