@@ -228,3 +228,35 @@ def test_what_one_turn_says_is_bounded_before_its_end() -> None:
         assert desk.link.unsent() == 0
 
     run(work)
+
+
+def test_why_a_link_ended_is_kept_without_what_it_held() -> None:
+    """A traceback's frames hold buffers, and the link, and this the error."""
+
+    async def work() -> None:
+        desk = Desk()
+        link = desk.link
+        size = (2**20).to_bytes(4, "big")
+        arrives(link, size + bytes(1000))
+        while not desk.paper.closed:  # its tag is wrong
+            room = link.get_buffer(-1)
+            room[:] = bytes(len(room))
+            link.buffer_updated(len(room))
+        assert "is not of this link" in str(link.error)
+        each: BaseException | None = link.error
+        while each is not None:
+            assert each.__traceback__ is None
+            each = each.__cause__ or each.__context__
+
+        gone = OSError("the connection is gone")
+        try:
+            raise gone from ValueError("why")
+        except OSError:
+            assert gone.__traceback__ is not None
+        other = Desk()
+        other.link.connection_lost(gone)
+        assert other.link.error is gone
+        assert gone.__traceback__ is None
+        link.connection_lost(None)
+
+    run(work)

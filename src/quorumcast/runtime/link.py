@@ -27,7 +27,7 @@ from quorumcast.auth.handshake import Initiator, Responder
 from quorumcast.core.errors import ProtocolError, QuorumcastError
 from quorumcast.core.ids import Party
 from quorumcast.core.messages import Message
-from quorumcast.runtime.around import Keeper, Sink
+from quorumcast.runtime.around import Keeper, Sink, without_frames
 from quorumcast.runtime.backlog import AT_ONCE_BYTES, Backlog
 from quorumcast.runtime.bounds import Bounds
 from quorumcast.runtime.inbox import Inbox
@@ -201,7 +201,7 @@ class Link(asyncio.BufferedProtocol):
                 timer.cancel()
         self._alarm = self._stall = self._rest = None
         if self.error is None:
-            self.error = exc
+            self.error = without_frames(exc)
         self._backlog.clear()
         self._outbox.note(self, 0)
         if self._inbox is not None:
@@ -391,7 +391,7 @@ class Link(asyncio.BufferedProtocol):
 
     def _fault(self, error: QuorumcastError) -> None:
         """The peer said what no correct peer says."""
-        self.error = error
+        self.error = without_frames(error)
         if self.established:
             self.abort()
         else:
