@@ -123,7 +123,9 @@ class Server:
 
     def _rotate_later(self, since: float) -> None:
         """A life lasts a day, counted from this start for the one that a replica was born with."""
-        wait = max(0.0, since + LIFE_SECONDS - time.time())
+        now = time.time()
+        since = min(since, now)  # a clock that ran ahead once makes no life longer
+        wait = max(0.0, since + LIFE_SECONDS - now)
         self._rotating = asyncio.get_running_loop().call_later(wait, self._rotate)
 
     def _rotate(self) -> None:
