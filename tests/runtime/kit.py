@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -160,11 +161,16 @@ class Stranger:
         self.opener = Opener(bytes(32))
 
     @classmethod
-    async def at(cls, address: Address) -> Stranger:
+    async def at(cls, address: Address, tls: ssl.SSLContext | None = None) -> Stranger:
         """Connect, and say nothing yet."""
+        name = "" if tls is not None else None
         if isinstance(address, Tcp):
-            return cls(*await asyncio.open_connection(address.host, address.port))
-        return cls(*await asyncio.open_unix_connection(address.path))
+            return cls(
+                *await asyncio.open_connection(
+                    address.host, address.port, ssl=tls, server_hostname=name
+                )
+            )
+        return cls(*await asyncio.open_unix_connection(address.path, ssl=tls, server_hostname=name))
 
     def say(self, data: bytes) -> None:
         self.writer.write(data)
@@ -176,9 +182,9 @@ class Stranger:
         (size,) = LENGTH.unpack(await self.reader.readexactly(4))
         return await self.reader.readexactly(size)
 
-    async def shake(self, me: Credentials, peer: Party, nonce: bytes) -> None:
+    async def shake(self, me: Credentials, peer: Party, nonce: bytes, binding: bytes = b"") -> None:
         """A proper handshake; then frames may be sealed and opened."""
-        initiator = Initiator(me, peer, nonce)
+        initiator = Initiator(me, peer, nonce, binding)
         self.greet(initiator.hello)
         while initiator.established is None:
             answer = initiator.receive(await self.greeting())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 import pytest
@@ -52,5 +53,57 @@ def test_a_life_ends_after_its_time_and_old_sessions_go_on(
                 assert before <= valid(again)
             finally:
                 await again.stop()
+
+    run(work)
+
+
+def test_a_life_that_begun_in_the_future_is_no_longer_than_others() -> None:
+    """It was born while the host's clock ran ahead."""
+
+    async def work() -> None:
+        with short_folder() as folder:
+            place = folder / "c"
+            make_cluster(place, replicas=1, faults=0, addresses=[f"unix://{folder}/r1"])
+            server = Server(place, "r1")
+            await server.start()
+            try:
+                server._rotate_later(time.time() + 30 * module.LIFE_SECONDS)
+                assert server._rotating is not None
+                wait = server._rotating.when() - asyncio.get_running_loop().time()
+                assert wait <= module.LIFE_SECONDS
+            finally:
+                await server.stop()
+
+    run(work)
+
+
+class Ending:
+    """A link that takes its time to end, or fails to."""
+
+    def __init__(self, others: asyncio.Barrier, error: Exception | None = None) -> None:
+        self._others = others
+        self._error = error
+
+    async def close(self) -> None:
+        await self._others.wait()
+        if self._error is not None:
+            raise self._error
+
+
+def test_links_end_together_and_the_journal_is_closed_whatever_happens() -> None:
+    async def work() -> None:
+        with short_folder() as folder:
+            place = folder / "c"
+            make_cluster(place, replicas=1, faults=0, addresses=[f"unix://{folder}/r1"])
+            server = Server(place, "r1")
+            await server.start()
+            together = asyncio.Barrier(3)  # each ends only when all are ending
+            errors = (None, OSError("it fails"), None)
+            server._dialled += [Ending(together, each) for each in errors]  # type: ignore[list-item]
+            with pytest.raises(OSError, match="it fails"):
+                await server.stop()
+            again = Server(place, "r1")  # the journal has one owner at a time
+            await again.start()
+            await again.stop()
 
     run(work)

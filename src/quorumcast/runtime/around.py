@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from quorumcast.auth.handshake import Initiator, Responder
 from quorumcast.core.ids import Party
@@ -12,6 +12,24 @@ from quorumcast.wire.codec import Memo
 
 if TYPE_CHECKING:
     from quorumcast.runtime.link import Link
+
+_Error = TypeVar("_Error", bound=BaseException | None)
+
+
+def without_frames(error: _Error) -> _Error:
+    """An error to be kept, and what led to it, without the frames that they came through.
+
+    Frames hold the buffers and the link that they worked on, and these the error: such a circle
+    is there until somebody looks for circles.
+
+    >>> without_frames(ValueError("bad"))
+    ValueError('bad')
+    """
+    found: BaseException | None = error
+    while found is not None and found.__traceback__ is not None:
+        found.__traceback__ = None
+        found = found.__cause__ or found.__context__
+    return error
 
 
 class Outbound(Protocol):

@@ -12,7 +12,8 @@ A peer's fault ends its link and touches nothing else. What is good before the f
 
 Output that the peer does not read is bounded: from a client nothing more is read meanwhile, and
 above a bound, or when not one byte was taken for a time, the link ends. The machines repeat on
-the next link what was lost with this one.
+the next link what was lost with this one. What its transport does not take waits here, where it
+is counted: a transport with TLS says of nothing it has handed on whether it was written.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from quorumcast.auth.handshake import Initiator, Responder
 from quorumcast.core.errors import ProtocolError, QuorumcastError
 from quorumcast.core.ids import Party
 from quorumcast.core.messages import Message
-from quorumcast.runtime.around import Keeper, Sink
+from quorumcast.runtime.around import Keeper, Sink, without_frames
+from quorumcast.runtime.backlog import AT_ONCE_BYTES, Backlog
 from quorumcast.runtime.bounds import Bounds
 from quorumcast.runtime.inbox import Inbox
 from quorumcast.runtime.outbox import Outbox
@@ -37,7 +39,9 @@ from quorumcast.wire.link import Opener, Sealer
 
 _UNREAD = 1
 _GREEDY = 2
-"""Why nothing is read from a peer: it does not read, or what it says takes too long."""
+_ENDING = 4
+"""Why nothing is read from a peer: it does not read, what it says takes too long, or the link was
+closed and the rest of what was sent is being handed out."""
 
 
 class Link(asyncio.BufferedProtocol):
@@ -45,6 +49,7 @@ class Link(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_alarm",
+        "_backlog",
         "_bounds",
         "_early",
         "_framer",
@@ -53,7 +58,6 @@ class Link(asyncio.BufferedProtocol):
         "_keeper",
         "_loop",
         "_opener",
-        "_out",
         "_outbox",
         "_paused",
         "_rest",
@@ -64,7 +68,6 @@ class Link(asyncio.BufferedProtocol):
         "_takes_long",
         "_to_frame",
         "_transport",
-        "_written",
         "error",
         "is_replica",
         "party",
@@ -97,14 +100,13 @@ class Link(asyncio.BufferedProtocol):
         self._framer: Framer | None = None
         self._opener: Opener | None = None
         self._sealer: Sealer | None = None
-        self._out: list[bytes] = []
+        self._backlog = Backlog()
         self._alarm: asyncio.TimerHandle | None = None
         """Ends a handshake that takes too long, later a close that does."""
         self._stall: asyncio.TimerHandle | None = None
         self._rest: asyncio.TimerHandle | None = None
         """Ends the time in which nothing is read from a client that takes too long."""
         self._paused = 0
-        self._written = 0
         self._stall_seen = 0
         self._to_frame = False
         """Whether the peer's next bytes are read to the frame that they belong to."""
@@ -142,7 +144,7 @@ class Link(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Hand on what the peer says."""
         transport = self._transport
-        if transport is None or transport.is_closing():
+        if transport is None or transport.is_closing() or self._paused & _ENDING:
             return
         try:
             if self._to_frame:
@@ -159,6 +161,7 @@ class Link(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """The peer does not read: give it time, but let a client ask no more meanwhile."""
+        self._backlog.full = True
         transport = self._transport
         if transport is None or transport.is_closing():
             return
@@ -173,7 +176,11 @@ class Link(asyncio.BufferedProtocol):
         if self._stall is not None:
             self._stall.cancel()
             self._stall = None
-        self._read_on(_UNREAD)
+        self._backlog.full = False
+        if self._backlog.size:
+            self._loop.call_soon(self.flush)  # not from within the transport's own work
+        else:
+            self._read_on(_UNREAD)
 
     def _stop_reading(self, transport: asyncio.Transport, why: int) -> None:
         if not self._paused:
@@ -194,8 +201,8 @@ class Link(asyncio.BufferedProtocol):
                 timer.cancel()
         self._alarm = self._stall = self._rest = None
         if self.error is None:
-            self.error = exc
-        self._out.clear()
+            self.error = without_frames(exc)
+        self._backlog.clear()
         self._outbox.note(self, 0)
         if self._inbox is not None:
             self._inbox.note(self, 0)
@@ -298,28 +305,32 @@ class Link(asyncio.BufferedProtocol):
     def send(self, messages: list[Message], memo: Memo | None = None) -> None:
         """Say this; all of a turn of the loop goes out in one write."""
         transport, sealer = self._transport, self._sealer
-        if sealer is None or transport is None or transport.is_closing():
+        if sealer is None or transport is None or transport.is_closing() or self._paused & _ENDING:
             return
-        if not self._out:
+        if not self._backlog.size:
             self._loop.call_soon(self.flush)
-        self._out += sealer.seal_pieces(messages, memo)
+        self._backlog.add(sealer.seal_pieces(messages, memo))
+        if self._backlog.size > AT_ONCE_BYTES:
+            self.flush()  # a turn may say more than may wait
 
     def flush(self) -> None:
-        """Write what was said."""
-        out, transport = self._out, self._transport
-        if not out or transport is None or transport.is_closing():
+        """Write what was said, as much of it as the transport takes."""
+        backlog, transport = self._backlog, self._transport
+        if not backlog.size or transport is None or transport.is_closing():
             return
-        self._out = []
-        self._written += sum(map(len, out))
-        if len(out) == 1:
-            transport.write(out[0])
-        else:
-            transport.writelines(out)
-        waiting = transport.get_write_buffer_size()
+        backlog.hand_over(transport)
+        waiting = self.unsent()
         if waiting > self._bounds.unsent_bytes:
             self.give_up(f"it leaves {waiting} bytes unread")
-        elif waiting:
+            return
+        if waiting:
             self._outbox.note(self, waiting)
+        if backlog.size:
+            return
+        if self._paused & _ENDING:
+            self._end(transport)
+        elif not backlog.full:
+            self._read_on(_UNREAD)
 
     # -- output that nobody reads --------------------------------------------------------------
 
@@ -329,11 +340,13 @@ class Link(asyncio.BufferedProtocol):
 
     def unsent(self) -> int:
         """Bytes that wait to be written."""
-        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+        if self._transport is None:
+            return 0
+        return self._backlog.size + self._transport.get_write_buffer_size()
 
     def _taken(self) -> int:
         """Bytes that the peer, or the kernel on its behalf, has taken."""
-        return self._written - self.unsent()
+        return self._backlog.said - self.unsent()
 
     def _stalled(self) -> None:
         self._stall = None
@@ -349,13 +362,21 @@ class Link(asyncio.BufferedProtocol):
     def close(self) -> None:
         """Hand out what was sent, then end the connection."""
         transport = self._transport
-        if transport is None or transport.is_closing():
+        if transport is None or transport.is_closing() or self._paused & _ENDING:
             return
         self.flush()
-        transport.close()
+        if self._backlog.size:
+            self._stop_reading(transport, _ENDING)  # `flush` goes on
+        else:
+            self._end(transport)
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm = self._loop.call_later(self._bounds.close_seconds, self.abort)
+
+    def _end(self, transport: asyncio.Transport) -> None:
+        if self._paused:
+            transport.resume_reading()  # nobody listens, but TLS cannot end before all is read
+        transport.close()
 
     def abort(self) -> None:
         """End the connection at once; what waits is lost."""
@@ -370,7 +391,7 @@ class Link(asyncio.BufferedProtocol):
 
     def _fault(self, error: QuorumcastError) -> None:
         """The peer said what no correct peer says."""
-        self.error = error
+        self.error = without_frames(error)
         if self.established:
             self.abort()
         else:

@@ -123,7 +123,9 @@ class Server:
 
     def _rotate_later(self, since: float) -> None:
         """A life lasts a day, counted from this start for the one that a replica was born with."""
-        wait = max(0.0, since + LIFE_SECONDS - time.time())
+        now = time.time()
+        since = min(since, now)  # a clock that ran ahead once makes no life longer
+        wait = max(0.0, since + LIFE_SECONDS - now)
         self._rotating = asyncio.get_running_loop().call_later(wait, self._rotate)
 
     def _rotate(self) -> None:
@@ -190,16 +192,18 @@ class Server:
         for timer in (self._writing, self._rotating):
             if timer is not None:
                 timer.cancel()
-        if self._driver is not None:
-            self._driver.stop()
-        for dialling in self._dialled:
-            await dialling.close()
-        if self._listening is not None:
-            await self._listening.close()
-        if self._control is not None:
-            await self._control.close()
-        if self._journal is not None:
-            self._journal.close()
+        try:
+            if self._driver is not None:
+                self._driver.stop()
+            ends: list[Dialling | Listening | Control] = [*self._dialled]
+            ends += [each for each in (self._listening, self._control) if each is not None]
+            done = await asyncio.gather(*(end.close() for end in ends), return_exceptions=True)
+            for error in done:
+                if error is not None:
+                    raise error
+        finally:
+            if self._journal is not None:
+                self._journal.close()
 
     @property
     def failure(self) -> Exception | None:
