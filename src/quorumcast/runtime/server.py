@@ -195,9 +195,12 @@ class Server:
         try:
             if self._driver is not None:
                 self._driver.stop()
-            ends: list[Dialling | Listening | Control] = [*self._dialled]
-            ends += [each for each in (self._listening, self._control) if each is not None]
+            ends: list[Dialling | Listening] = [*self._dialled]
+            if self._listening is not None:
+                ends.append(self._listening)
             done = await asyncio.gather(*(end.close() for end in ends), return_exceptions=True)
+            if self._control is not None:  # the last: while it answers, this replica runs
+                await self._control.close()
             for error in done:
                 if error is not None:
                     raise error
