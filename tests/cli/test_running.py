@@ -89,7 +89,7 @@ def test_up_that_is_killed_leaves_no_replica_behind(alone: Shell) -> None:
 def test_up_ends_when_somebody_else_stops_its_replicas(alone: Shell) -> None:
     with alone.begin("up") as up:
         ready(up)
-        assert alone.json("down") == {"stopped": ["r1", "r2", "r3", "r4"]}
+        assert alone.json("down") == {"stopped": ["r1", "r2", "r3", "r4"], "killed": []}
         _, err = up.communicate(timeout=30)
     assert up.returncode == 0
     assert err.endswith("quorumcast: no replica runs any more\n")
@@ -125,8 +125,8 @@ def test_up_in_json(alone: Shell) -> None:
     assert made["started"] == ["r1", "r2", "r3", "r4"]
     assert made["channels"] == ["events", "alerts", "metrics"]
     assert "run already" in alone.refused(2, "up")
-    assert alone.json("stop", "r1") == {"stopped": ["r1"]}
-    assert alone.json("stop", "r1") == {"stopped": []}
+    assert alone.json("stop", "r1") == {"stopped": ["r1"], "killed": []}
+    assert alone.json("stop", "r1") == {"stopped": [], "killed": []}
     assert "r2, r3, r4 of this cluster run already" in alone.refused(2, "up")
     assert alone.json("start", "r1")["started"] == ["r1"]
     assert "r1 runs already" in alone.refused(2, "start", "r1")
@@ -134,6 +134,24 @@ def test_up_in_json(alone: Shell) -> None:
     assert alone("stop", "r4").stdout == "r4 was not running\n"
     alone("down")
     assert alone("down").stdout == "nothing was running\n"
+
+
+def test_a_replica_that_hangs_is_seen_and_ended(alone: Shell) -> None:
+    alone("up", "--detach")
+    for command in ("stop r2", "down"):
+        pid = alone.json("status")["replicas"][1]["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        found = alone.json("status")
+        assert (found["replicas"][1]["state"], found["replicas"][1]["pid"]) == ("unreachable", pid)
+        assert found["faults_left"] == 0
+        assert "r2 runs and does not answer: quorumcast stop ends it" in alone("status").stdout
+        told = alone(*command.split()).stdout
+        names = "r2" if command == "stop r2" else "r1, r2, r3, r4"
+        assert told == (f"stopped {names}\nr2 did not end when told to, and had to be killed\n")
+        assert states(alone)[1] == "stopped"
+        if command == "stop r2":
+            alone("start", "r2")
+    assert all_stopped(alone)
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,8 @@ def _outlook(found: dict[str, Any]) -> str:
 
 def _note(replica: dict[str, Any]) -> str:
     notes: list[str] = []
+    if replica["state"] == "unreachable" and replica["pid"] is not None:
+        notes.append("runs and does not answer: quorumcast stop ends it")
     if abstaining := replica.get("abstaining_streams"):
         notes.append(f"abstains in {_count(abstaining, 'stream')}")
     progress: dict[str, Any] = replica.get("progress") or {}

@@ -155,11 +155,8 @@ def _place(folder: Path | None, cluster: Path | None, *, json: bool) -> Path:
 def down(cluster: Where = None, *, json: Json = False) -> None:
     """Stop the replicas of a cluster that run on this host."""
     with folder_ending():
-        stopped = run(_local(cluster).stop())
-        if json:
-            print(as_json({"stopped": stopped}))
-        else:
-            print(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
+        local = _local(cluster)
+        _tell_stopped(run(local.stop()), local.killed, "nothing was running", json=json)
 
 
 def stop(name: Names, cluster: Where = None, *, json: Json = False) -> None:
@@ -167,10 +164,16 @@ def stop(name: Names, cluster: Where = None, *, json: Json = False) -> None:
     with folder_ending():
         local = _local(cluster)
         stopped = run(local.stop([local.check(name)]))
-        if json:
-            print(as_json({"stopped": stopped}))
-        else:
-            print(f"stopped {name}" if stopped else f"{name} was not running")
+        _tell_stopped(stopped, local.killed, f"{name} was not running", json=json)
+
+
+def _tell_stopped(stopped: list[str], killed: list[str], none: str, *, json: bool) -> None:
+    if json:
+        print(as_json({"stopped": stopped, "killed": killed}))
+        return
+    print(f"stopped {', '.join(stopped)}" if stopped else none)
+    if killed:
+        print(f"{', '.join(killed)} did not end when told to, and had to be killed")
 
 
 def start(name: Names, cluster: Where = None, *, json: Json = False) -> None:
