@@ -127,13 +127,30 @@ def test_up_in_json(alone: Shell) -> None:
     assert "run already" in alone.refused(2, "up")
     assert alone.json("stop", "r1") == {"stopped": ["r1"], "killed": []}
     assert alone.json("stop", "r1") == {"stopped": [], "killed": []}
-    assert "r2, r3, r4 of this cluster run already" in alone.refused(2, "up")
+    assert alone.json("up", "--detach")["started"] == ["r1"]
+    assert "r1, r2, r3, r4 of this cluster run already" in alone.refused(2, "up")
+    alone("stop", "r1")
     assert alone.json("start", "r1")["started"] == ["r1"]
     assert "r1 runs already" in alone.refused(2, "start", "r1")
     assert alone("stop", "r4").stdout == "stopped r4\n"
     assert alone("stop", "r4").stdout == "r4 was not running\n"
     alone("down")
     assert alone("down").stdout == "nothing was running\n"
+
+
+def test_the_first_of_a_cluster_waits_for_others_and_up_starts_them(alone: Shell) -> None:
+    told = alone("start", "r1").stdout
+    assert told == "r1 runs and waits for others: 3 of 4 are needed\n"
+    lines = alone("up", "--for", "0s").stdout.splitlines()
+    assert lines[1] == "started r2, r3, r4; r1 ran already"
+    assert lines[-1] == "stopped r2, r3, r4"
+    assert [state == "stopped" for state in states(alone)] == [False, True, True, True]
+    for name in ("r2", "r3", "r4"):
+        (alone.folder / name / "replica.key").unlink()
+    assert alone.refused(2, "up") == (
+        "r1 of this cluster runs already: quorumcast status shows how it is, "
+        "quorumcast down stops it"
+    )
 
 
 def test_a_replica_that_hangs_is_seen_and_ended(alone: Shell) -> None:

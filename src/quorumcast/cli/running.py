@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -180,17 +180,24 @@ def start(name: Names, cluster: Where = None, *, json: Json = False) -> None:
     """Start one replica of this host again, in the background."""
     with folder_ending():
         local = _local(cluster)
-        state = run(_start(local, local.check(name)))
-        print(as_json({"started": [name], "state": state}) if json else f"{name} is {state}")
+        report = run(_start(local, local.check(name)))
+        from quorumcast.runtime.survey import quorum
+
+        state, need = report["state"], quorum(local.cluster)
+        if json:
+            print(as_json({"started": [name], "state": state}))
+        elif report["connected"] < need:
+            n = len(local.cluster.manifest.replicas)
+            print(f"{name} runs and waits for others: {need} of {n} are needed")
+        else:
+            print(f"{name} is {state}")
 
 
-async def _start(local: LocalCluster, name: str) -> str:
+async def _start(local: LocalCluster, name: str) -> dict[str, Any]:
     if await local.ask(name) is not None:
         raise ConfigError(f"{name} runs already: quorumcast status shows how it is")
     local.start([name], detached=True)
-    await local.wait_ready([name])
-    report = await local.ask(name)
-    return "ready" if report is None else report["state"]
+    return await local.wait_up(name)
 
 
 def status(*, json: Json = False, cluster: Where = None) -> None:

@@ -22,11 +22,14 @@ from quorumcast.runtime.errand import ask_reports
 from quorumcast.runtime.folder import JOURNAL_FOLDER, replica_folder, replicas_here
 from quorumcast.runtime.report import unpacked_report
 from quorumcast.runtime.settings import load_cluster
-from quorumcast.runtime.survey import flowing, surveyed
+from quorumcast.runtime.survey import flowing, quorum, surveyed
 
 LOG_FILE = "replica.log"
 READY_SECONDS = 20.0
 """How long replicas may take to find each other; on an idle machine it is well under two."""
+
+ALONE_SECONDS = 3.0
+"""How long one that runs may look for the others before that is told."""
 
 ANSWER_SECONDS = 1.0
 """How long a replica of this host may take to answer; one that takes longer hangs."""
@@ -121,6 +124,23 @@ class LocalCluster:
                 raise NotReady(f"{name} was not ready in time: see {self._log(name)}")
             if waiting:
                 await asyncio.sleep(_POLL_SECONDS)
+
+    async def wait_up(self, name: Party) -> dict[str, Any]:
+        """Until a replica is ready, or has run for a while and has too few others; its report."""
+        until = time.monotonic() + READY_SECONDS
+        alone_until = float("inf")
+        while time.monotonic() < until:
+            self._check_alive(name)
+            report = await self.ask(name)
+            now = time.monotonic()
+            if report is not None:
+                if report["state"] in ("ready", "abstaining"):
+                    return report
+                alone_until = min(alone_until, now + ALONE_SECONDS)
+                if now >= alone_until and report["connected"] < quorum(self.cluster):
+                    return report
+            await asyncio.sleep(_POLL_SECONDS)
+        raise NotReady(f"{name} was not ready in time: see {self._log(name)}")
 
     def _check_alive(self, name: Party) -> None:
         process = self._processes.get(name)

@@ -54,6 +54,12 @@ def flowing(reports: Reports, need: int) -> dict[str, dict[str, int]]:
     }
 
 
+def quorum(cluster: ClusterFile) -> int:
+    """How many replicas the most demanding channel needs."""
+    known = cluster.manifest.cluster()
+    return max((each.quorum(known).votes for each in cluster.channels), default=1)
+
+
 def surveyed(
     cluster: ClusterFile, here: Mapping[Party, int | None], reports: Reports, *, asked: bool
 ) -> dict[str, Any]:
@@ -84,7 +90,6 @@ def surveyed(
         }
         replicas.append({**_PART, **known})
         gone += entry.name in here or asked or entry.name not in linked
-    quorum = max((c.quorum(manifest.cluster()).votes for c in cluster.channels), default=1)
     return {
         "cluster": cluster.name,
         "folder": str(cluster.path.parent),
@@ -92,7 +97,7 @@ def surveyed(
         "lab": manifest.lab,
         "n": len(manifest.replicas),
         "f": manifest.faults,
-        "quorum": quorum,
+        "quorum": quorum(cluster),
         "faults_left": manifest.faults - gone,
         "replicas": replicas,
         "suspected": _joined(suspected),
