@@ -119,6 +119,12 @@ def test_up_makes_a_cluster_where_there_is_none(tmp_path: Path) -> None:
     assert shell.json("channels"), "the last up is found"
 
 
+def test_up_says_how_many_run_here_where_that_is_not_all(alone: Shell) -> None:
+    (alone.folder / "r2" / "replica.key").unlink()
+    lines = alone("up", "--for", "0s").stdout.splitlines()
+    assert lines[0] == "cluster: 3 of 4 replicas run here: r1, r3, r4; 1 of 4 may lie"
+
+
 def test_up_in_json(alone: Shell) -> None:
     made = alone.json("up", "--detach")
     assert (made["n"], made["f"], made["lab"]) == (4, 1, False)

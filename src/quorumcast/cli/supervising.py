@@ -43,7 +43,7 @@ async def supervise(
     if json:
         print(as_json(_object(local, names)))
     else:
-        _greet(local, names)
+        _greet(local, names, await local.running())
     sys.stdout.flush()
     if detach:
         return True
@@ -128,12 +128,17 @@ def _object(local: LocalCluster, names: list[str]) -> dict[str, Any]:
     }
 
 
-def _greet(local: LocalCluster, names: list[str]) -> None:
+def _greet(local: LocalCluster, names: list[str], running: list[str]) -> None:
     channels = local.cluster.channels
     n, f = len(local.cluster.manifest.replicas), local.cluster.manifest.faults
     lab = "  LAB" if local.cluster.manifest.lab else ""
-    here = "" if len(local.names) == n else f"; here: {', '.join(local.names)}"
-    print(f"{local.cluster.name}: {n} replicas are ready, {f} of them may lie{here}{lab}")
+    if len(running) == n:
+        ready = f"{n} replicas are ready, {f} of them may lie"
+    else:
+        verb = "runs" if len(running) == 1 else "run"
+        ready = f"{len(running)} of {n} replicas {verb} here: {', '.join(running)}"
+        ready += f"; {f} of {n} may lie"
+    print(f"{local.cluster.name}: {ready}{lab}")
     if others := [name for name in local.names if name not in names]:
         print(f"started {', '.join(names)}; {', '.join(others)} ran already")
     print(f"channels: {', '.join(each.name for each in channels) or 'none'}")
