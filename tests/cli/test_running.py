@@ -279,8 +279,10 @@ def test_status_fits_a_terminal_and_hides_nothing(
         "seen_by": ["r1"],
     }
     away = {"name": "r2", "address": "tcp://a:1", "pid": None, "state": "unreachable"}
+    aways = [{**away, "name": name} for name in ("r2", "r3")]
     whole = {"cluster": "c", "n": 4, "f": 1, "quorum": 3, "lab": True, "faults_left": -1}
-    show_status({**whole, "replicas": [replica, away], "suspected": [suspected]})
+    whole |= {"replicas": [replica, *aways], "suspected": [suspected]}
+    show_status({**whole, "not_asked": []})
     shown = capsys.readouterr().out
     assert max(len(line) for line in shown.splitlines()) <= 80
     assert "\x1b" not in shown
@@ -293,6 +295,21 @@ def test_status_fits_a_terminal_and_hides_nothing(
         "two contents [bold] (1 time",
     ):
         assert words in " ".join(shown.split()), words
+
+
+def test_status_claims_nothing_of_those_that_could_not_be_asked(alone: Shell) -> None:
+    (alone.folder / "operator.key").unlink()
+    for name in ("r1", "r3"):
+        (alone.folder / name / "replica.key").unlink()
+    told = "could not ask r1, r3: operator.key is not here"
+    lines = alone("status").stdout.splitlines()
+    assert lines[1] == (
+        "1 too many are away: publishing waits until they are back (quorumcast start)"
+    )
+    assert lines[2] == told
+    alone("start", "r2")
+    assert alone("status").stdout.splitlines()[1] == told, "r4 is away, and no more is known"
+    assert alone.json("status")["not_asked"] == ["r1", "r3"]
 
 
 def test_no_channels_are_no_table(capsys: pytest.CaptureFixture[str]) -> None:

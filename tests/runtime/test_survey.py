@@ -137,3 +137,8 @@ def test_one_that_runs_and_does_not_answer_is_gone_and_has_a_process() -> None:
         ("stopped", None),
     ]
     assert found["faults_left"] == -1
+
+
+def test_those_that_could_not_be_asked_are_named() -> None:
+    assert survey("r1", "r2 r3", asked=False)["not_asked"] == ["r2", "r3"]
+    assert survey("r1 r2", "r2 r3")["not_asked"] == []

@@ -73,6 +73,7 @@ def surveyed(
     linked = {
         name for report in reports.values() if report is not None for name in report["linked"]
     }
+    not_asked: list[Party] = []
     gone = 0
     for entry in manifest.replicas:
         report = reports[entry.name]
@@ -89,6 +90,8 @@ def surveyed(
             "state": "stopped" if entry.name in here and pid is None else "unreachable",
         }
         replicas.append({**_PART, **known})
+        if entry.name not in here and not asked:
+            not_asked.append(entry.name)
         gone += entry.name in here or asked or entry.name not in linked
     return {
         "cluster": cluster.name,
@@ -99,6 +102,7 @@ def surveyed(
         "f": manifest.faults,
         "quorum": quorum(cluster),
         "faults_left": manifest.faults - gone,
+        "not_asked": not_asked,
         "replicas": replicas,
         "suspected": _joined(suspected),
     }
