@@ -89,7 +89,7 @@ def test_up_that_is_killed_leaves_no_replica_behind(alone: Shell) -> None:
 def test_up_ends_when_somebody_else_stops_its_replicas(alone: Shell) -> None:
     with alone.begin("up") as up:
         ready(up)
-        assert alone.json("down") == {"stopped": ["r1", "r2", "r3", "r4"]}
+        assert alone.json("down") == {"stopped": ["r1", "r2", "r3", "r4"], "killed": []}
         _, err = up.communicate(timeout=30)
     assert up.returncode == 0
     assert err.endswith("quorumcast: no replica runs any more\n")
@@ -119,21 +119,62 @@ def test_up_makes_a_cluster_where_there_is_none(tmp_path: Path) -> None:
     assert shell.json("channels"), "the last up is found"
 
 
+def test_up_says_how_many_run_here_where_that_is_not_all(alone: Shell) -> None:
+    (alone.folder / "r2" / "replica.key").unlink()
+    lines = alone("up", "--for", "0s").stdout.splitlines()
+    assert lines[0] == "cluster: 3 of 4 replicas run here: r1, r3, r4; 1 of 4 may lie"
+
+
 def test_up_in_json(alone: Shell) -> None:
     made = alone.json("up", "--detach")
     assert (made["n"], made["f"], made["lab"]) == (4, 1, False)
     assert made["started"] == ["r1", "r2", "r3", "r4"]
     assert made["channels"] == ["events", "alerts", "metrics"]
     assert "run already" in alone.refused(2, "up")
-    assert alone.json("stop", "r1") == {"stopped": ["r1"]}
-    assert alone.json("stop", "r1") == {"stopped": []}
-    assert "r2, r3, r4 of this cluster run already" in alone.refused(2, "up")
+    assert alone.json("stop", "r1") == {"stopped": ["r1"], "killed": []}
+    assert alone.json("stop", "r1") == {"stopped": [], "killed": []}
+    assert alone.json("up", "--detach")["started"] == ["r1"]
+    assert "r1, r2, r3, r4 of this cluster run already" in alone.refused(2, "up")
+    alone("stop", "r1")
     assert alone.json("start", "r1")["started"] == ["r1"]
     assert "r1 runs already" in alone.refused(2, "start", "r1")
     assert alone("stop", "r4").stdout == "stopped r4\n"
     assert alone("stop", "r4").stdout == "r4 was not running\n"
     alone("down")
     assert alone("down").stdout == "nothing was running\n"
+
+
+def test_the_first_of_a_cluster_waits_for_others_and_up_starts_them(alone: Shell) -> None:
+    told = alone("start", "r1").stdout
+    assert told == "r1 runs and waits for others: 3 of 4 are needed\n"
+    lines = alone("up", "--for", "0s").stdout.splitlines()
+    assert lines[1] == "started r2, r3, r4; r1 ran already"
+    assert lines[-1] == "stopped r2, r3, r4"
+    assert [state == "stopped" for state in states(alone)] == [False, True, True, True]
+    for name in ("r2", "r3", "r4"):
+        (alone.folder / name / "replica.key").unlink()
+    assert alone.refused(2, "up") == (
+        "r1 of this cluster runs already: quorumcast status shows how it is, "
+        "quorumcast down stops it"
+    )
+
+
+def test_a_replica_that_hangs_is_seen_and_ended(alone: Shell) -> None:
+    alone("up", "--detach")
+    for command in ("stop r2", "down"):
+        pid = alone.json("status")["replicas"][1]["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        found = alone.json("status")
+        assert (found["replicas"][1]["state"], found["replicas"][1]["pid"]) == ("unreachable", pid)
+        assert found["faults_left"] == 0
+        assert "r2 runs and does not answer: quorumcast stop ends it" in alone("status").stdout
+        told = alone(*command.split()).stdout
+        names = "r2" if command == "stop r2" else "r1, r2, r3, r4"
+        assert told == (f"stopped {names}\nr2 did not end when told to, and had to be killed\n")
+        assert states(alone)[1] == "stopped"
+        if command == "stop r2":
+            alone("start", "r2")
+    assert all_stopped(alone)
 
 
 @pytest.mark.parametrize(
@@ -238,8 +279,10 @@ def test_status_fits_a_terminal_and_hides_nothing(
         "seen_by": ["r1"],
     }
     away = {"name": "r2", "address": "tcp://a:1", "pid": None, "state": "unreachable"}
+    aways = [{**away, "name": name} for name in ("r2", "r3")]
     whole = {"cluster": "c", "n": 4, "f": 1, "quorum": 3, "lab": True, "faults_left": -1}
-    show_status({**whole, "replicas": [replica, away], "suspected": [suspected]})
+    whole |= {"replicas": [replica, *aways], "suspected": [suspected]}
+    show_status({**whole, "not_asked": []})
     shown = capsys.readouterr().out
     assert max(len(line) for line in shown.splitlines()) <= 80
     assert "\x1b" not in shown
@@ -252,6 +295,21 @@ def test_status_fits_a_terminal_and_hides_nothing(
         "two contents [bold] (1 time",
     ):
         assert words in " ".join(shown.split()), words
+
+
+def test_status_claims_nothing_of_those_that_could_not_be_asked(alone: Shell) -> None:
+    (alone.folder / "operator.key").unlink()
+    for name in ("r1", "r3"):
+        (alone.folder / name / "replica.key").unlink()
+    told = "could not ask r1, r3: operator.key is not here"
+    lines = alone("status").stdout.splitlines()
+    assert lines[1] == (
+        "1 too many are away: publishing waits until they are back (quorumcast start)"
+    )
+    assert lines[2] == told
+    alone("start", "r2")
+    assert alone("status").stdout.splitlines()[1] == told, "r4 is away, and no more is known"
+    assert alone.json("status")["not_asked"] == ["r1", "r3"]
 
 
 def test_no_channels_are_no_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -274,6 +274,8 @@ def test_status_asks_other_hosts_in_the_operators_name(tmp_path: Path) -> None:
             states = [each["state"] for each in found["replicas"]]
             assert states == ["ready", "ready", "unreachable", "unreachable"]
             assert found["faults_left"] == 1
+            shown = await shell(one.folder, "status")
+            assert "1 more may fail\ncould not ask r3, r4: operator.key is not here\n" in shown
             await two.stop()
             found = json.loads(await shell(operator, "status", "--json"))
             assert [each["state"] for each in found["replicas"]][2:] == ["unreachable"] * 2

@@ -99,10 +99,13 @@ def test_what_runs_through_a_channel_is_what_enough_say() -> None:
     assert flowing({"r1": twice}, 2) == {}, "one replica counts once"
 
 
-def survey(here: str = "", gone: str = "", *, asked: bool = True, **given: Any) -> dict[str, Any]:
+def survey(
+    here: str = "", gone: str = "", *, hung: str = "", asked: bool = True, **given: Any
+) -> dict[str, Any]:
     names = ("r1", "r2", "r3", "r4")
     reports = {name: None if name in gone.split() else report(name, **given) for name in names}
-    return surveyed(cluster(), here.split(), reports, asked=asked)
+    pids = {name: 9 if name == hung else None for name in here.split()}
+    return surveyed(cluster(), pids, reports, asked=asked)
 
 
 def test_every_part_has_every_key_and_says_whose_it_is() -> None:
@@ -125,3 +128,17 @@ def test_who_is_gone_counts_and_who_could_not_be_asked_does_not() -> None:
     assert survey("r1", "r2 r3 r4")["faults_left"] == -2, "asked, and no answer"
     assert survey("r1", "r2 r3 r4", asked=False)["faults_left"] == 1, "r1 has links to them"
     assert survey("r1", "r2 r3 r4", asked=False, linked=["r2"])["faults_left"] == -1
+
+
+def test_one_that_runs_and_does_not_answer_is_gone_and_has_a_process() -> None:
+    found = survey("r1 r2 r3 r4", "r2 r3", hung="r2")
+    assert [(each["state"], each["pid"]) for each in found["replicas"]][1:3] == [
+        ("unreachable", 9),
+        ("stopped", None),
+    ]
+    assert found["faults_left"] == -1
+
+
+def test_those_that_could_not_be_asked_are_named() -> None:
+    assert survey("r1", "r2 r3", asked=False)["not_asked"] == ["r2", "r3"]
+    assert survey("r1 r2", "r2 r3")["not_asked"] == []

@@ -33,7 +33,8 @@ def show_status(found: dict[str, Any]) -> None:
         f"a quorum is {found['quorum']}{lab}",
         style="bold",
     )
-    console.print(_outlook(found))
+    for line in _outlook(found):
+        console.print(line)
     table = _table(("replica", 0), ("state", 0), ("address", 0), ("pid", 1), ("clients", 1))
     table.add_column("memory", justify="right")
     for each in found["replicas"]:
@@ -56,20 +57,34 @@ def show_status(found: dict[str, Any]) -> None:
         console.print(_suspicion(each))
 
 
-def _outlook(found: dict[str, Any]) -> str:
-    """How many more may fail, and what to do if too many have."""
-    left = found["faults_left"]
-    if left > 0:
-        return f"{left} more may fail"
-    if left == 0:
-        return "no more may fail"
-    if all(each["state"] == "stopped" for each in found["replicas"]):
-        return "nothing runs: quorumcast up starts it"
-    return f"{-left} too many are away: publishing waits until they are back (quorumcast start)"
+def _outlook(found: dict[str, Any]) -> list[str]:
+    """How many more may fail, what to do if too many have, and of whom nothing is known."""
+    not_asked = found["not_asked"]
+    away = [
+        each
+        for each in found["replicas"]
+        if each["state"] in ("stopped", "unreachable") and each["name"] not in not_asked
+    ]
+    left = found["f"] - len(away)  # as far as is known
+    lines: list[str] = []
+    if len(away) == found["n"] and all(each["state"] == "stopped" for each in away):
+        lines.append("nothing runs: quorumcast up starts it")
+    elif left < 0:
+        lines.append(
+            f"{-left} too many are away: publishing waits until they are back (quorumcast start)"
+        )
+    elif left == found["faults_left"]:
+        lines.append(f"{left} more may fail" if left else "no more may fail")
+    if not_asked:
+        names = visible(", ".join(not_asked))
+        lines.append(f"could not ask {names}: operator.key is not here")
+    return lines
 
 
 def _note(replica: dict[str, Any]) -> str:
     notes: list[str] = []
+    if replica["state"] == "unreachable" and replica["pid"] is not None:
+        notes.append("runs and does not answer: quorumcast stop ends it")
     if abstaining := replica.get("abstaining_streams"):
         notes.append(f"abstains in {_count(abstaining, 'stream')}")
     progress: dict[str, Any] = replica.get("progress") or {}

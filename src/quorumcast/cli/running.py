@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -155,11 +155,8 @@ def _place(folder: Path | None, cluster: Path | None, *, json: bool) -> Path:
 def down(cluster: Where = None, *, json: Json = False) -> None:
     """Stop the replicas of a cluster that run on this host."""
     with folder_ending():
-        stopped = run(_local(cluster).stop())
-        if json:
-            print(as_json({"stopped": stopped}))
-        else:
-            print(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
+        local = _local(cluster)
+        _tell_stopped(run(local.stop()), local.killed, "nothing was running", json=json)
 
 
 def stop(name: Names, cluster: Where = None, *, json: Json = False) -> None:
@@ -167,27 +164,40 @@ def stop(name: Names, cluster: Where = None, *, json: Json = False) -> None:
     with folder_ending():
         local = _local(cluster)
         stopped = run(local.stop([local.check(name)]))
-        if json:
-            print(as_json({"stopped": stopped}))
-        else:
-            print(f"stopped {name}" if stopped else f"{name} was not running")
+        _tell_stopped(stopped, local.killed, f"{name} was not running", json=json)
+
+
+def _tell_stopped(stopped: list[str], killed: list[str], none: str, *, json: bool) -> None:
+    if json:
+        print(as_json({"stopped": stopped, "killed": killed}))
+        return
+    print(f"stopped {', '.join(stopped)}" if stopped else none)
+    if killed:
+        print(f"{', '.join(killed)} did not end when told to, and had to be killed")
 
 
 def start(name: Names, cluster: Where = None, *, json: Json = False) -> None:
     """Start one replica of this host again, in the background."""
     with folder_ending():
         local = _local(cluster)
-        state = run(_start(local, local.check(name)))
-        print(as_json({"started": [name], "state": state}) if json else f"{name} is {state}")
+        report = run(_start(local, local.check(name)))
+        from quorumcast.runtime.survey import quorum
+
+        state, need = report["state"], quorum(local.cluster)
+        if json:
+            print(as_json({"started": [name], "state": state}))
+        elif report["connected"] < need:
+            n = len(local.cluster.manifest.replicas)
+            print(f"{name} runs and waits for others: {need} of {n} are needed")
+        else:
+            print(f"{name} is {state}")
 
 
-async def _start(local: LocalCluster, name: str) -> str:
+async def _start(local: LocalCluster, name: str) -> dict[str, Any]:
     if await local.ask(name) is not None:
         raise ConfigError(f"{name} runs already: quorumcast status shows how it is")
     local.start([name], detached=True)
-    await local.wait_ready([name])
-    report = await local.ask(name)
-    return "ready" if report is None else report["state"]
+    return await local.wait_up(name)
 
 
 def status(*, json: Json = False, cluster: Where = None) -> None:

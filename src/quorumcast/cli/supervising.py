@@ -30,32 +30,40 @@ async def supervise(
     # They stay in force while we stop: another Ctrl-C then does no harm.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, over.set)
-    if running := await local.running():
-        raise ConfigError(
-            f"{', '.join(running)} of this cluster run already: quorumcast status shows how they "
-            "are, quorumcast down stops them"
-        )
-    local.start(detached=detach)
+    names = await _missing(local)
+    local.start(names, detached=detach)
     try:
-        is_ready = await _unless(over, local.wait_ready())
+        is_ready = await _unless(over, local.wait_ready(names))
     except BaseException:
-        await local.stop()
+        await local.stop(names)
         raise
     if not is_ready:
-        await local.stop()
+        await local.stop(names)
         raise KeyboardInterrupt
     if json:
-        print(as_json(_object(local)))
+        print(as_json(_object(local, names)))
     else:
-        _greet(local)
+        _greet(local, names, await local.running())
     sys.stdout.flush()
     if detach:
         return True
-    well = await _watch(over, local, seconds)
-    await local.stop()
+    well = await _watch(over, local, names, seconds)
+    await local.stop(names)
     if not json:
-        print("stopped")
+        print("stopped" if len(names) == len(local.names) else f"stopped {', '.join(names)}")
     return well
+
+
+async def _missing(local: LocalCluster) -> list[str]:
+    """Those to start; `ConfigError` if all run."""
+    present = await local.present()
+    if missing := [name for name in local.names if name not in present]:
+        return missing
+    verb, they, them = ("runs", "it is", "it") if len(present) == 1 else ("run", "they are", "them")
+    raise ConfigError(
+        f"{', '.join(present)} of this cluster {verb} already: quorumcast status shows how {they}, "
+        f"quorumcast down stops {them}"
+    )
 
 
 async def _unless(over: asyncio.Event, work: Awaitable[None]) -> bool:
@@ -73,7 +81,9 @@ async def _unless(over: asyncio.Event, work: Awaitable[None]) -> bool:
                 await each
 
 
-async def _watch(over: asyncio.Event, local: LocalCluster, seconds: float | None) -> bool:
+async def _watch(
+    over: asyncio.Event, local: LocalCluster, names: list[str], seconds: float | None
+) -> bool:
     """Until a signal, the end of the time, or of all replicas; one that ends is told of, once."""
     told: set[str] = set()
     loop = asyncio.get_running_loop()
@@ -85,8 +95,9 @@ async def _watch(over: asyncio.Event, local: LocalCluster, seconds: float | None
         for name in sorted(set(local.ended()) - told):
             told.add(name)
             _tell_ended(local, name)
-        if len(told) == len(local.names) and not await local.running():
-            say("no replica runs any more")
+        if len(told) == len(names) and not set(names) & set(await local.running()):
+            all_ = len(names) == len(local.names)
+            say(f"no replica {'' if all_ else 'that was started here '}runs any more")
             return all(local.exit_code(name) == 0 for name in told)
     return True
 
@@ -104,7 +115,7 @@ def _tell_ended(local: LocalCluster, name: str) -> None:
 # -- what is said when they are ready --------------------------------------------------------------
 
 
-def _object(local: LocalCluster) -> dict[str, Any]:
+def _object(local: LocalCluster, names: list[str]) -> dict[str, Any]:
     manifest = local.cluster.manifest
     return {
         "cluster": local.cluster.name,
@@ -112,17 +123,24 @@ def _object(local: LocalCluster) -> dict[str, Any]:
         "lab": manifest.lab,
         "n": len(manifest.replicas),
         "f": manifest.faults,
-        "started": list(local.names),
+        "started": names,
         "channels": [each.name for each in local.cluster.channels],
     }
 
 
-def _greet(local: LocalCluster) -> None:
+def _greet(local: LocalCluster, names: list[str], running: list[str]) -> None:
     channels = local.cluster.channels
     n, f = len(local.cluster.manifest.replicas), local.cluster.manifest.faults
     lab = "  LAB" if local.cluster.manifest.lab else ""
-    here = "" if len(local.names) == n else f"; here: {', '.join(local.names)}"
-    print(f"{local.cluster.name}: {n} replicas are ready, {f} of them may lie{here}{lab}")
+    if len(running) == n:
+        ready = f"{n} replicas are ready, {f} of them may lie"
+    else:
+        verb = "runs" if len(running) == 1 else "run"
+        ready = f"{len(running)} of {n} replicas {verb} here: {', '.join(running)}"
+        ready += f"; {f} of {n} may lie"
+    print(f"{local.cluster.name}: {ready}{lab}")
+    if others := [name for name in local.names if name not in names]:
+        print(f"started {', '.join(names)}; {', '.join(others)} ran already")
     print(f"channels: {', '.join(each.name for each in channels) or 'none'}")
     usable = [
         each.name

@@ -19,16 +19,26 @@ from quorumcast.core.ids import Party
 from quorumcast.runtime.changing import OPERATOR_FILE, load_operator
 from quorumcast.runtime.control import NotRunning, control_path, give_order
 from quorumcast.runtime.errand import ask_reports
-from quorumcast.runtime.folder import replica_folder, replicas_here
+from quorumcast.runtime.folder import JOURNAL_FOLDER, replica_folder, replicas_here
 from quorumcast.runtime.report import unpacked_report
 from quorumcast.runtime.settings import load_cluster
-from quorumcast.runtime.survey import flowing, surveyed
+from quorumcast.runtime.survey import flowing, quorum, surveyed
 
 LOG_FILE = "replica.log"
 READY_SECONDS = 20.0
 """How long replicas may take to find each other; on an idle machine it is well under two."""
 
+ALONE_SECONDS = 3.0
+"""How long one that runs may look for the others before that is told."""
+
+ANSWER_SECONDS = 1.0
+"""How long a replica of this host may take to answer; one that takes longer hangs."""
+
 STOP_SECONDS = 10.0
+"""How long a replica may take to end that answered to the order."""
+
+HUNG_SECONDS = 3.0
+"""How long one may take that did not answer, from SIGTERM to SIGKILL."""
 
 _POLL_SECONDS = 0.02
 
@@ -64,6 +74,7 @@ class LocalCluster:
         self.folder = folder
         self.cluster = load_cluster(folder)
         self.names = replicas_here(self.cluster)
+        self.killed: list[Party] = []
         self._processes: dict[Party, subprocess.Popen[bytes]] = {}
         if not self.names and not anywhere:
             raise ConfigError(
@@ -114,6 +125,23 @@ class LocalCluster:
             if waiting:
                 await asyncio.sleep(_POLL_SECONDS)
 
+    async def wait_up(self, name: Party) -> dict[str, Any]:
+        """Until a replica is ready, or has run for a while and has too few others; its report."""
+        until = time.monotonic() + READY_SECONDS
+        alone_until = float("inf")
+        while time.monotonic() < until:
+            self._check_alive(name)
+            report = await self.ask(name)
+            now = time.monotonic()
+            if report is not None:
+                if report["state"] in ("ready", "abstaining"):
+                    return report
+                alone_until = min(alone_until, now + ALONE_SECONDS)
+                if now >= alone_until and report["connected"] < quorum(self.cluster):
+                    return report
+            await asyncio.sleep(_POLL_SECONDS)
+        raise NotReady(f"{name} was not ready in time: see {self._log(name)}")
+
     def _check_alive(self, name: Party) -> None:
         process = self._processes.get(name)
         if process is not None and process.poll() is not None:
@@ -129,15 +157,41 @@ class LocalCluster:
     # -- asking --------------------------------------------------------------------------------
 
     async def ask(self, name: Party, order: str = "status") -> Any:
-        """What a replica answers to an order; None if it does not run."""
+        """What a replica answers to an order; None if it does not run, or hangs."""
+        path = control_path(self.cluster.manifest.cluster_id, name)
         try:
-            return await give_order(control_path(self.cluster.manifest.cluster_id, name), order)
+            return await give_order(path, order, ANSWER_SECONDS)
         except NotRunning:
             return None
 
     async def running(self) -> list[Party]:
         """The replicas that answer."""
-        return [name for name in self.names if await self.ask(name) is not None]
+        answers = await self._ask_all(self.names)
+        return [name for name, answer in answers.items() if answer is not None]
+
+    async def present(self) -> list[Party]:
+        """The replicas that answer or whose processes live: these cannot be started."""
+        answers = await self._ask_all(self.names)
+        return [
+            name
+            for name, answer in answers.items()
+            if answer is not None or self.pid(name) is not None
+        ]
+
+    async def _ask_all(self, names: Iterable[Party], order: str = "status") -> dict[Party, Any]:
+        """At once: those that hang take their time together."""
+        asked = list(names)
+        answers = await asyncio.gather(*(self.ask(name, order) for name in asked))
+        return dict(zip(asked, answers, strict=True))
+
+    def pid(self, name: Party) -> int | None:
+        """The process of a replica, whether or not it answers: it holds the journal's lock."""
+        from quorumcast.store.place import holder  # LMDB is loaded by who needs it
+
+        process = self._processes.get(name)
+        if process is not None and process.poll() is None:
+            return process.pid
+        return holder(replica_folder(self.folder, name) / JOURNAL_FOLDER)
 
     def ended(self) -> list[Party]:
         """Replicas that this object started and that ended by themselves."""
@@ -153,30 +207,42 @@ class LocalCluster:
     async def stop(self, names: Iterable[Party] | None = None) -> list[Party]:
         """Stop replicas, whoever started them; returns those that ran.
 
-        A process of ours that does not end in time is killed: a replica survives that.
+        A process that does not end in time is killed, and named in `killed`: a replica survives
+        that.
         """
-        stopped: list[Party] = []
-        for name in self.names if names is None else names:
-            if await self.ask(name, "stop") is not None:
-                stopped.append(name)
-            elif name in self._processes and self._processes[name].poll() is None:
-                self._processes[name].send_signal(signal.SIGTERM)
-                stopped.append(name)
-        until = time.monotonic() + STOP_SECONDS
-        for name in stopped:
+        until: dict[Party, float] = {}
+        self.killed = []
+        answers = await self._ask_all(self.names if names is None else names, "stop")
+        for name, answer in answers.items():
+            if answer is not None:
+                until[name] = time.monotonic() + STOP_SECONDS
+            elif self._signal(name, signal.SIGTERM):
+                until[name] = time.monotonic() + HUNG_SECONDS
+        for name, end in until.items():
             while await self._is_up(name):
-                if time.monotonic() > until and name in self._processes:
-                    self.kill(name)
-                elif time.monotonic() > until:
-                    raise NotReady(f"{name} did not stop in time: see {self._log(name)}")
+                if time.monotonic() > end and name not in self.killed:
+                    if not self._signal(name, signal.SIGKILL):
+                        raise NotReady(f"{name} did not stop in time: see {self._log(name)}")
+                    self.killed.append(name)
                 await asyncio.sleep(_POLL_SECONDS)
-        return stopped
+        return list(until)
+
+    def _signal(self, name: Party, number: signal.Signals) -> bool:
+        """Whether there was a process to tell."""
+        if (pid := self.pid(name)) is None:
+            return False
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            raise NotReady(f"{name} is process {pid} of another user, who may stop it") from None
+        return True
 
     async def _is_up(self, name: Party) -> bool:
-        process = self._processes.get(name)
-        if process is not None:
-            return process.poll() is None
-        return await self.ask(name) is not None
+        if self.pid(name) is not None:
+            return True
+        return name not in self._processes and await self.ask(name) is not None
 
     def kill(self, name: Party) -> None:
         """End a process that this object started, at once, as a crash does."""
@@ -191,18 +257,16 @@ class LocalCluster:
 
         Those of other hosts are asked over links, if the operator's key is in this folder.
         """
-        found: dict[Party, dict[str, Any] | None] = {}
-        elsewhere = [each.name for each in self.cluster.manifest.replicas]
-        for name in self.names:
-            elsewhere.remove(name)
-            found[name] = await self.ask(name)
+        found: dict[Party, dict[str, Any] | None] = await self._ask_all(self.names)
+        replicas = self.cluster.manifest.replicas
+        elsewhere = [each.name for each in replicas if each.name not in found]
         if elsewhere and self.may_ask:
             operator = load_operator(self.folder, self.cluster)
             texts = await ask_reports(self.cluster, operator, elsewhere)
             for name, text in texts.items():
                 with suppress(ProtocolError):
                     found[name] = unpacked_report(text, name, self.cluster.addresses[name])
-        return {each.name: found.get(each.name) for each in self.cluster.manifest.replicas}
+        return {each.name: found.get(each.name) for each in replicas}
 
     @property
     def may_ask(self) -> bool:
@@ -215,4 +279,6 @@ class LocalCluster:
 
     async def status(self) -> dict[str, Any]:
         """What the replicas say of themselves, and what that means for the cluster."""
-        return surveyed(self.cluster, self.names, await self.reports(), asked=self.may_ask)
+        reports = await self.reports()
+        here = {name: None if reports[name] else self.pid(name) for name in self.names}
+        return surveyed(self.cluster, here, reports, asked=self.may_ask)

@@ -7,7 +7,7 @@ did not answer; one that could not be asked does not, if one that answers has a 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from quorumcast.broadcast.tally import kth
@@ -54,16 +54,26 @@ def flowing(reports: Reports, need: int) -> dict[str, dict[str, int]]:
     }
 
 
+def quorum(cluster: ClusterFile) -> int:
+    """How many replicas the most demanding channel needs."""
+    known = cluster.manifest.cluster()
+    return max((each.quorum(known).votes for each in cluster.channels), default=1)
+
+
 def surveyed(
-    cluster: ClusterFile, here: Collection[Party], reports: Reports, *, asked: bool
+    cluster: ClusterFile, here: Mapping[Party, int | None], reports: Reports, *, asked: bool
 ) -> dict[str, Any]:
-    """The whole status; `here` are this host's replicas, `asked` whether others could be asked."""
+    """The whole status; `asked` says whether replicas of other hosts could be.
+
+    `here` are this host's replicas, with the processes of those that run and do not answer.
+    """
     manifest = cluster.manifest
     replicas: list[dict[str, Any]] = []
     suspected: list[dict[str, Any]] = []
     linked = {
         name for report in reports.values() if report is not None for name in report["linked"]
     }
+    not_asked: list[Party] = []
     gone = 0
     for entry in manifest.replicas:
         report = reports[entry.name]
@@ -72,11 +82,17 @@ def surveyed(
             replicas.append({**_PART, **rest, "statement_of": entry.name})
             suspected += report["suspected"]
             continue
-        state = "stopped" if entry.name in here else "unreachable"
-        address = cluster.addresses[entry.name]
-        replicas.append({**_PART, "name": entry.name, "address": address, "state": state})
+        pid = here.get(entry.name)
+        known = {
+            "name": entry.name,
+            "address": cluster.addresses[entry.name],
+            "pid": pid,
+            "state": "stopped" if entry.name in here and pid is None else "unreachable",
+        }
+        replicas.append({**_PART, **known})
+        if entry.name not in here and not asked:
+            not_asked.append(entry.name)
         gone += entry.name in here or asked or entry.name not in linked
-    quorum = max((c.quorum(manifest.cluster()).votes for c in cluster.channels), default=1)
     return {
         "cluster": cluster.name,
         "folder": str(cluster.path.parent),
@@ -84,8 +100,9 @@ def surveyed(
         "lab": manifest.lab,
         "n": len(manifest.replicas),
         "f": manifest.faults,
-        "quorum": quorum,
+        "quorum": quorum(cluster),
         "faults_left": manifest.faults - gone,
+        "not_asked": not_asked,
         "replicas": replicas,
         "suspected": _joined(suspected),
     }

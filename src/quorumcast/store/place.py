@@ -19,6 +19,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import lmdb
@@ -32,6 +33,10 @@ MAP_BYTES = 4 * 2**30
 
 SALVAGE_SECONDS = 60
 """How long a torn environment is read before it is given up."""
+
+_LOCK_ATTEMPTS = 10
+_LOCK_SECONDS = 0.01
+"""Who asks for the holder has the lock for a moment: that is not a replica that runs."""
 
 _MARK = b"mark"
 
@@ -76,12 +81,12 @@ class Place:
         except OSError as error:
             raise trouble(path, error) from error
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._lock)
         except BlockingIOError:
-            holder = os.pread(self._lock, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            found = _written(self._lock) or "unknown"
             os.close(self._lock)
             raise JournalInUse(
-                f"{path} is in use by process {holder}: a replica runs once; stop that one first"
+                f"{path} is in use by process {found}: a replica runs once; stop that one first"
             ) from None
         except OSError as error:
             os.close(self._lock)
@@ -174,6 +179,50 @@ class Place:
         except OSError as error:
             raise trouble(self.path, error) from error
         return told
+
+
+def holder(path: Path) -> int | None:
+    """The living process that has the journal in this folder open; None if there is none.
+
+    >>> holder(Path("nowhere"))
+    """
+    try:
+        lock = os.open(path / "lock", os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        found = _written(lock)
+        return int(found) if found.isdecimal() and _lives(int(found)) else None
+    except OSError:
+        return None
+    finally:
+        os.close(lock)  # which unlocks it
+    return None
+
+
+def _lock(file: int) -> None:
+    for _ in range(_LOCK_ATTEMPTS):
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOCK_SECONDS)
+    return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _written(lock: int) -> str:
+    return os.pread(lock, 32, 0).decode("ascii", "replace").strip()
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # it is somebody else's, and lives
+    return True
 
 
 def open_environment(folder: Path, map_bytes: int) -> lmdb.Environment:
