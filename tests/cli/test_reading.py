@@ -178,8 +178,8 @@ def test_a_reader_that_is_slow_is_waited_for(shell: Shell) -> None:
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no disk that is always full")
 def test_output_that_cannot_be_written_is_no_traceback(shell: Shell) -> None:
-    shell("pub", "alerts", "one")
-    arguments = ("sub", "alerts", "--from", "earliest", "--count", "1")
+    shell("pub", "alerts", "one", "x" * 100_000)
+    arguments = ("sub", "alerts", "--from", "earliest", "--publisher", "local", "--count", "2")
     with FULL.open("w") as full, shell.begin(*arguments, output=full) as read:
         _, err = read.communicate(timeout=30)
     assert read.returncode == 1

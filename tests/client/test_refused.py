@@ -136,3 +136,13 @@ def test_a_refused_lane_leaves_the_other_alone() -> None:
     reject(writer, urgent)
     assert writer.told(Refused) == [refused(1, 1, Lane.URGENT)]
     assert bodies(writer.accept(normal)) == "A"
+
+
+def test_a_replica_that_took_its_refusal_back_refuses_no_more() -> None:
+    writer = Writer()
+    writer.greet()
+    story = writer.story(writer.publish("A"))
+    reject(writer, story, "r2")
+    writer.accept(story, "r2")
+    reject(writer, story, "r3")
+    assert writer.told(Refused) == []

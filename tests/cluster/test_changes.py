@@ -76,7 +76,9 @@ def test_a_channel_added_while_it_runs_is_usable_at_once_with_an_old_file(tmp_pa
                 assert "4 of 4 replicas on this host have it." in said
                 async with connect(old, timeout=TIMEOUT_SECONDS) as qc:
                     news = await qc.publisher("news")
-                    assert (await news.publish(b"hello")).replicas >= 3
+                    sent = await news.send(b"hello")
+                    assert (await sent).replicas >= 3
+                    await sent.confirmed()
                 await until(lambda: "news" in {each.name for each in early.channels})
                 events = await early.subscribe("news", from_="earliest").ready()
                 assert (await anext(events)).payload == b"hello"

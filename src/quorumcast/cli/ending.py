@@ -31,6 +31,10 @@ def ended(error: object, code: int) -> typer.Exit:
     2
     """
     say(error)
+    try:
+        sys.stdout.flush()
+    except OSError:  # it was told, or somebody closed it: Python would complain at its very end
+        close_output()
     return typer.Exit(code)
 
 

@@ -261,7 +261,7 @@ class Session:
         """A replica's answer; returns the reason once f+1 reject alike."""
         copy = self.copies[replica]
         if message.code is StatusCode.OK:
-            copy.answered = True
+            copy.answered, copy.rejected = True, None
         elif message.code is StatusCode.CLOSED:
             copy.answered = True
             copy.credit = 0
