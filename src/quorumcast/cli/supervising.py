@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Awaitable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from quorumcast.cli.called import called
@@ -141,6 +142,8 @@ def _greet(local: LocalCluster, names: list[str], running: list[str]) -> None:
     print(f"{local.cluster.name}: {ready}{lab}")
     if others := [name for name in local.names if name not in names]:
         print(f"started {', '.join(names)}; {', '.join(others)} ran already")
+    if not local.folder.resolve().is_relative_to(Path.cwd()):  # found elsewhere, or named
+        print(f"its folder: {local.folder}; quorumcast up DIR for another cluster")
     print(f"channels: {', '.join(each.name for each in channels) or 'none'}")
     usable = [
         each.name
